@@ -1,0 +1,74 @@
+"""The one exception a user of Lunora meets, and every code it can carry."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Final
+
+__all__ = ["STATUS_BY_CODE", "LunoraError"]
+
+STATUS_BY_CODE: Final[Mapping[str, int]] = MappingProxyType(
+    {
+        # the caller's input
+        "BAD_REQUEST": 400,
+        "INVALID_INPUT": 400,
+        "INVALID_SCHEDULE_ID": 400,
+        "FUNCTION_NOT_FOUND": 404,
+        "NOT_FOUND": 404,
+        "METHOD_NOT_ALLOWED": 405,
+        "DUPLICATE_SCHEDULE_ID": 409,
+        "PAYLOAD_TOO_LARGE": 413,
+        # who may call
+        "ADMIN_FORBIDDEN": 403,
+        "DISPATCH_UNAUTHENTICATED": 403,
+        # the deployment's settings
+        "SCHEDULER_NOT_CONFIGURED": 400,
+        "SCHEDULER_UNAVAILABLE": 503,
+        "ORIGIN_NOT_CONFIGURED": 500,
+        "ORIGIN_INVALID": 500,
+        "SCHEDULER_SECRET_NOT_CONFIGURED": 500,
+        "SCHEDULER_SECRET_INVALID": 500,
+        # what became of an attempt
+        "ATTEMPT_FAILED": 500,
+        "ATTEMPT_TIMED_OUT": 504,
+        "OUTCOME_UNKNOWN": 502,
+        "NEVER_BEGAN": 502,
+        # ours
+        "INTERNAL": 500,
+    }
+)
+"""Every code with the HTTP status it answers with. Codes are a contract; messages are not."""
+
+
+class LunoraError(Exception):
+    """An error with a stable code, fit to be shown to whoever made the call.
+
+    Args:
+        code: a stable word such as ``"INVALID_INPUT"``. Your own codes are welcome.
+        message: what is wrong, the rule, and the way out.
+        status: the HTTP status; by default the one the code stands for, else 500.
+        data: JSON-ready details for programs.
+
+    Example:
+        >>> error = LunoraError("INVALID_INPUT", "delay is -5 ms; it must be 0 or more")
+        >>> error.status, str(error)
+        (400, 'INVALID_INPUT: delay is -5 ms; it must be 0 or more')
+    """
+
+    def __init__(self, code: str, message: str, *, status: int | None = None, data: Any = None) -> None:
+        super().__init__(code, message)
+        self.code = code
+        self.message = message
+        self.status = STATUS_BY_CODE.get(code, 500) if status is None else status
+        self.data = data
+
+    def __str__(self) -> str:
+        return f"{self.code}: {self.message}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The error as it crosses the network: ``{"code", "message"}``, with ``"data"`` if there is any."""
+        body: dict[str, Any] = {"code": self.code, "message": self.message}
+        if self.data is not None:
+            body["data"] = self.data
+        return body

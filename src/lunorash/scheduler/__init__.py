@@ -1,0 +1,35 @@
+"""Durable deferred jobs: what an app imports.
+
+`SchedulerDO` can only be imported inside a Worker; the rest also on the host, for tests and tools.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from lunorash.scheduler.client import Scheduler, create_scheduler
+from lunorash.scheduler.options import RunOptions
+from lunorash.scheduler.record import Failure, JobRecord, Page
+from lunorash.scheduler.retry import RetryPolicy
+
+if TYPE_CHECKING:
+    from lunorash.scheduler.durable_object import SchedulerDO
+
+__all__ = [
+    "Failure",
+    "JobRecord",
+    "Page",
+    "RetryPolicy",
+    "RunOptions",
+    "Scheduler",
+    "SchedulerDO",
+    "create_scheduler",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "SchedulerDO":
+        from lunorash.scheduler.durable_object import SchedulerDO
+
+        return SchedulerDO
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

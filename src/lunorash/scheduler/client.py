@@ -1,0 +1,213 @@
+"""The scheduler as an app uses it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import Any, Final
+
+from lunorash.codec import decode_json, encode_args
+from lunorash.errors import LunoraError
+from lunorash.refs import check_function_path
+from lunorash.scheduler.ids import check_id, mint_id
+from lunorash.scheduler.job import State
+from lunorash.scheduler.options import Delay, Instant, RunOptions, delay_ms, instant_ms
+from lunorash.scheduler.record import JobRecord, Page
+from lunorash.scheduler.retry import DEFAULT_RETRY
+
+__all__ = ["Scheduler", "create_scheduler"]
+
+_SCHEDULED: Final[tuple[State, ...]] = ("running", "pending")
+_PAUSES_S: Final = (0.05, 0.2)  # between tries of a call that may be repeated
+
+
+def create_scheduler(
+    *, namespace: Any, instance_name: str = "default", functions: frozenset[str] | None = None
+) -> Scheduler:
+    """Make a client of a SchedulerDO.
+
+    Args:
+        namespace: the Durable Object binding, ``env.SCHEDULER``.
+        instance_name: which SchedulerDO; each name has jobs of its own, for one tenant say.
+        functions: the paths of all functions, to refuse an unknown one when it is scheduled; None to
+            let any well-formed path through.
+
+    Raises:
+        LunoraError: ``SCHEDULER_NOT_CONFIGURED`` without a namespace.
+
+    Example:
+        A job two weeks from now::
+
+            scheduler = create_scheduler(namespace=env.SCHEDULER)
+            job_id = await scheduler.run_after(timedelta(days=14), "billing:end_trial", {"user_id": "u1"})
+    """
+    if namespace is None:
+        raise LunoraError(
+            "SCHEDULER_NOT_CONFIGURED",
+            "there is no binding to a SchedulerDO; bind the class as SCHEDULER under durable_objects in wrangler.jsonc "
+            "and pass namespace=env.SCHEDULER",
+        )
+    return Scheduler(lambda: namespace.get(namespace.idFromName(instance_name)), functions=functions)
+
+
+class Scheduler:
+    """Schedules jobs and looks after them. Made by `create_scheduler`.
+
+    Args:
+        stub: makes a stub of the SchedulerDO; a stub that failed may go on failing, so each try gets its own.
+        functions: the known function paths, if they are known.
+        now: the current time in epoch milliseconds.
+        mint: mints ids.
+    """
+
+    def __init__(
+        self,
+        stub: Callable[[], Any],
+        *,
+        functions: frozenset[str] | None = None,
+        now: Callable[[], int] = lambda: int(time.time() * 1000),
+        mint: Callable[[], str] = mint_id,
+    ) -> None:
+        self._stub = stub
+        self._functions = functions
+        self._now = now
+        self._mint = mint
+
+    async def run_after(
+        self, delay: Delay, target: str, args: dict[str, Any] | None = None, options: RunOptions | None = None
+    ) -> str:
+        """Run a function after a delay.
+
+        Args:
+            delay: milliseconds or a `timedelta`, 0 or more. A job is never early.
+            target: the function's path, such as ``"billing:end_trial"``.
+            args: its arguments, JSON values by name, at most 1,000,000 bytes and 64 levels.
+            options: id, retry policy, timeout, shard.
+
+        Returns:
+            the job's id.
+
+        Raises:
+            LunoraError: ``INVALID_INPUT``, ``INVALID_SCHEDULE_ID``, ``PAYLOAD_TOO_LARGE``,
+                ``FUNCTION_NOT_FOUND``, ``DUPLICATE_SCHEDULE_ID``, ``ORIGIN_NOT_CONFIGURED`` and
+                ``SCHEDULER_SECRET_NOT_CONFIGURED``, each saying what to do. Nothing is stored then.
+        """
+        now = self._now()
+        return await self._schedule(now + delay_ms(delay, now=now), target, args, options)
+
+    async def run_at(
+        self,
+        instant: Instant,
+        target: str,
+        args: dict[str, Any] | None = None,
+        options: RunOptions | None = None,
+    ) -> str:
+        """Run a function at an instant: epoch milliseconds or a `datetime` with a time zone.
+
+        A past instant means now. For the rest see `run_after`.
+        """
+        return await self._schedule(instant_ms(instant), target, args, options)
+
+    async def cancel(self, job_id: str) -> bool:
+        """Cancel a job.
+
+        Args:
+            job_id: its id.
+
+        Returns:
+            True if it had not come to rest: if it was pending, it will not run; if an attempt is running, that
+            is not stopped, but no other follows. False if there is no such job, or it has ended.
+        """
+        return bool(await self._call("cancel", check_id(job_id)))
+
+    async def get(self, job_id: str) -> JobRecord | None:
+        """Look at a job, its last failed attempts included; None if there is none by that id."""
+        record = await self._call("get", check_id(job_id), again=True)
+        return None if record is None else JobRecord.from_dict(record)
+
+    async def list(self, *, states: Sequence[State] = _SCHEDULED, cursor: str | None = None, limit: int = 100) -> Page:
+        """List jobs, a page at a time.
+
+        Args:
+            states: which; by default those that run or wait. One state after the other: running by id,
+                pending by due time, ended ones newest first.
+            cursor: the cursor of the page before; None for the first.
+            limit: how many at most, 1 to 100. There may be fewer when arguments are large, and more to come:
+                only a cursor of None means the end.
+
+        Raises:
+            LunoraError: ``INVALID_INPUT`` for states, cursor or limit.
+        """
+        if not states:
+            raise LunoraError("INVALID_INPUT", "states is empty; name at least one")
+        question = json.dumps({"states": [*states], "cursor": cursor, "limit": limit})
+        page = await self._call("list", question, again=True)
+        return Page(jobs=tuple(JobRecord.from_dict(job) for job in page["jobs"]), cursor=page["cursor"])
+
+    async def walk(self, *, states: Sequence[State] = _SCHEDULED) -> AsyncIterator[JobRecord]:
+        """Go through all jobs in some states, page by page."""
+        cursor: str | None = None
+        while True:
+            page = await self.list(states=states, cursor=cursor)
+            for job in page.jobs:
+                yield job
+            cursor = page.cursor
+            if cursor is None:
+                return
+
+    async def dead(self, *, cursor: str | None = None, limit: int = 100) -> Page:
+        """List the dead letters, the newest first: jobs that used up their attempts or failed for good."""
+        return await self.list(states=("dead",), cursor=cursor, limit=limit)
+
+    async def dead_retry(self, job_id: str) -> bool:
+        """Try a dead letter again, at once and with all its attempts; False if there is none by that id."""
+        return bool(await self._call("redrive", check_id(job_id)))
+
+    async def dead_drop(self, job_id: str) -> bool:
+        """Delete a dead letter for good; False if there is none by that id."""
+        return bool(await self._call("drop_dead", check_id(job_id)))
+
+    async def status(self) -> dict[str, Any]:
+        """How the scheduler is doing: backlog, due, in flight, dead, the next alarm, and whether its origin answers."""
+        answer: dict[str, Any] = await self._call("status", again=True)
+        return answer
+
+    async def _schedule(self, due: int, target: str, args: dict[str, Any] | None, options: RunOptions | None) -> str:
+        check_function_path(target)
+        if self._functions is not None and target not in self._functions:
+            known = ", ".join(sorted(self._functions)[:10]) or "none"
+            raise LunoraError("FUNCTION_NOT_FOUND", f"there is no function {target!r}; there is {known}")
+        options = RunOptions() if options is None else options
+        # Id and incarnation are minted here, before any call, so that a call that is repeated is recognised.
+        job = {
+            "id": options.id or self._mint(),
+            "incarnation": self._mint(),
+            "target": target,
+            "args": encode_args({} if args is None else args),
+            "due": due,
+            "retry": (options.retry or DEFAULT_RETRY).to_dict(),
+            "timeout_ms": options.timeout_ms,
+            "shard_key": options.shard_key,
+        }
+        ids: list[str] = await self._call("schedule", json.dumps([job]), again=True)
+        return ids[0]
+
+    async def _call(self, method: str, *arguments: str, again: bool = False) -> Any:
+        """Call the SchedulerDO; with ``again``, once more after a broken call, since it then does no harm."""
+        for pause in (*(_PAUSES_S if again else ()), None):
+            try:
+                text = await getattr(self._stub(), method)(*arguments)
+                break
+            except Exception as error:
+                if pause is None:
+                    raise LunoraError(
+                        "SCHEDULER_UNAVAILABLE",
+                        f"the scheduler did not answer {method} ({type(error).__name__}); try again",
+                    ) from error
+                await asyncio.sleep(pause)
+        answer = decode_json(text, what="the scheduler's answer")
+        if "error" in answer:
+            raise LunoraError(answer["error"]["code"], answer["error"]["message"], data=answer["error"].get("data"))
+        return answer["ok"]

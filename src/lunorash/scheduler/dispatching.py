@@ -1,0 +1,141 @@
+"""The dispatch loop: starts dispatches, reads their answers, settles their jobs.
+
+It knows nothing of Cloudflare: requests go through a `Transport` that is handed in, so the simulator runs
+this very code under a virtual clock. Every task it starts belongs to it and outlives the alarm that started
+it; none is left behind (cloudflare/workerd#6624).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable
+from typing import Final, Protocol
+
+from lunorash.errors import LunoraError
+from lunorash.scheduler.engine import Engine
+from lunorash.scheduler.job import Dispatch
+from lunorash.scheduler.protocol import End, Heartbeat, Results, read_line
+
+__all__ = ["Answer", "Dispatcher", "Transport", "Undelivered"]
+
+MAX_AWAITING: Final = 6
+"""Requests that may wait for headers at a time: a Durable Object has six such connections."""
+HEADERS_TIMEOUT_S: Final = 15
+SILENCE_S: Final = 60
+"""A stream without a line for this long is dead: a heartbeat is due every five seconds."""
+OVERRUN_S: Final = 60
+"""What a receiver may take beyond the timeout of its attempts before it is given up."""
+
+
+class Undelivered(Exception):  # noqa: N818 - it is an outcome, read as "undelivered because ..."
+    """No good answer came: refused, unreachable, a redirect, not ours. Its text is the reason."""
+
+
+class Answer(Protocol):
+    """An answer whose headers were good."""
+
+    def lines(self) -> AsyncIterator[str]:
+        """The lines of its body as they come."""
+        ...
+
+    async def close(self) -> None:
+        """Stop reading. Safe to call twice."""
+        ...
+
+
+class Transport(Protocol):
+    """Sends dispatches. ``open`` may be cancelled, and then takes its request back."""
+
+    async def open(self, dispatch: Dispatch) -> Answer:
+        """Send it and wait for good headers; raises `Undelivered` otherwise."""
+        ...
+
+
+class Dispatcher:
+    """The dispatches of one SchedulerDO that are under way.
+
+    Args:
+        engine: told of everything that happens.
+        transport: sends the requests.
+        clock: now, in epoch milliseconds.
+        log: takes one line about what went wrong.
+    """
+
+    def __init__(
+        self, engine: Engine, transport: Transport, *, clock: Callable[[], int], log: Callable[[str], None]
+    ) -> None:
+        self._engine = engine
+        self._transport = transport
+        self._clock = clock
+        self._log = log
+        self._awaiting: set[str] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def room(self) -> int:
+        """How many dispatches may be started now."""
+        return MAX_AWAITING - len(self._awaiting)
+
+    def run_pass(self) -> None:
+        """What an alarm does: rescue, prune, claim, start. Bounded, and waits for nothing."""
+        now = self._clock()
+        self._engine.rescue(now)
+        self._engine.prune(now)
+        self._start(self._engine.claim(now))
+
+    async def join(self) -> None:
+        """Wait until nothing is under way."""
+        while self._tasks:
+            await asyncio.wait(self._tasks)
+
+    def _start(self, dispatches: Iterable[Dispatch]) -> None:
+        for dispatch in dispatches:
+            self._awaiting.add(dispatch.id)
+            task = asyncio.create_task(self._deliver(dispatch))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def _deliver(self, dispatch: Dispatch) -> None:
+        try:
+            answer = await self._headers(dispatch)
+            try:
+                await self._read(dispatch, answer)
+            finally:
+                await answer.close()
+        except Undelivered as undelivered:
+            self._engine.sever(dispatch.id, str(undelivered), self._clock())
+        except Exception as error:  # noqa: BLE001 - whatever it is, the dispatch must not stay open
+            self._log(f"dispatch {dispatch.id} broke off: {type(error).__name__}")
+            self._engine.sever(dispatch.id, f"the answer broke off ({type(error).__name__})", self._clock())
+
+    async def _headers(self, dispatch: Dispatch) -> Answer:
+        try:
+            async with asyncio.timeout(HEADERS_TIMEOUT_S):
+                return await self._transport.open(dispatch)
+        except TimeoutError:
+            raise Undelivered(f"no answer within {HEADERS_TIMEOUT_S} s") from None
+        finally:
+            self._awaiting.discard(dispatch.id)
+            self._engine.rearm(self._clock())  # there is room again
+
+    async def _read(self, dispatch: Dispatch, answer: Answer) -> None:
+        longest = max((attempt.timeout_ms for attempt in dispatch.attempts), default=0)
+        give_up = asyncio.get_running_loop().time() + longest / 1000 + OVERRUN_S
+        lines = answer.lines()
+        while True:
+            try:
+                async with asyncio.timeout_at(min(give_up, asyncio.get_running_loop().time() + SILENCE_S)):
+                    event = read_line(await anext(lines))
+            except StopAsyncIteration:
+                raise Undelivered("the answer ended without its end line") from None
+            except TimeoutError:
+                raise Undelivered("the receiver fell silent, or would not end") from None
+            except LunoraError as error:
+                raise Undelivered(f"the answer is not ours: {error.message}") from None
+            match event:
+                case Results():
+                    self._engine.settle(dispatch.id, event.as_results(), self._clock())
+                case Heartbeat():
+                    self._engine.renew(dispatch.id, self._clock())
+                case End():
+                    self._engine.complete(dispatch.id, self._clock())
+                    return

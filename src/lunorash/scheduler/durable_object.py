@@ -1,0 +1,126 @@
+"""SchedulerDO: the shell around the engine. RPC methods, the alarm, and nothing that decides."""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from collections.abc import Callable
+from typing import Any
+
+from workers import DurableObject
+
+from lunorash.codec import decode_json
+from lunorash.errors import LunoraError
+from lunorash.incident import report
+from lunorash.scheduler import listing
+from lunorash.scheduler.alarm import Alarm
+from lunorash.scheduler.dispatching import Dispatcher
+from lunorash.scheduler.durable_store import DurableStore
+from lunorash.scheduler.engine import Engine
+from lunorash.scheduler.fetch_transport import FetchTransport
+from lunorash.scheduler.ids import mint_id
+from lunorash.scheduler.job import NewJob
+from lunorash.scheduler.schema import migrate
+from lunorash.scheduler.settings import read_origin, read_secrets
+
+__all__ = ["SchedulerDO"]
+
+
+class SchedulerDO(DurableObject):  # type: ignore[misc]
+    """Keeps jobs, wakes by its alarm, and calls the Worker back.
+
+    Export it from your Worker's entry and list it under ``new_sqlite_classes``. Apps talk to it through
+    `create_scheduler`; its methods take and return JSON text, so that numbers arrive as they were sent, and
+    answer ``{"ok": ...}`` or ``{"error": {"code", "message"}}``, since exception types do not cross RPC.
+    """
+
+    def __init__(self, ctx: Any, env: Any) -> None:
+        super().__init__(ctx, env)
+        self._store = DurableStore(ctx.storage)
+        migrate(self._store)
+        try:
+            self._origin, key, problem = read_origin(env), read_secrets(env)[0], ""
+        except LunoraError as error:
+            self._origin, key, problem = "", b"", error.message
+        # Called, not awaited: the alarm then belongs to the transaction that is open. Closing the wrapper's
+        # coroutine says that nobody means to await it.
+        self._alarm = Alarm(lambda at: ctx.storage.setAlarm(at).close(), lambda: ctx.storage.deleteAlarm().close())
+        self._engine = Engine(
+            self._store,
+            self._alarm,
+            origin=self._origin or None,
+            origin_problem=problem,
+            room=lambda: self._dispatcher.room(),  # noqa: PLW0108 - the dispatcher comes after the engine
+            random=random.random,
+            mint_id=mint_id,
+        )
+        transport = FetchTransport(origin=self._origin, instance=ctx.id.toString(), key=key, clock=_now)
+        self._dispatcher = Dispatcher(self._engine, transport, clock=_now, log=print)
+        self._engine.resume(_now())
+
+    async def alarm(self, alarm_info: Any = None) -> None:  # noqa: ARG002 - the platform passes it
+        """One bounded pass. It never raises because of a job: the platform gives up on an alarm that does."""
+        self._alarm.fired()
+        try:
+            self._dispatcher.run_pass()
+        except Exception as error:  # noqa: BLE001
+            report("the alarm's pass", error)
+        finally:
+            self._engine.rearm(_now())
+
+    async def begin(self, dispatch_id: str) -> bool:
+        """Asked by the receiver before it runs anything."""
+        return self._engine.begin(dispatch_id, _now())
+
+    async def schedule(self, text: str) -> str:
+        """Store jobs, a JSON list of them; answers their ids."""
+
+        def work() -> list[str]:
+            read_origin(self.env)
+            read_secrets(self.env)
+            return self._engine.schedule([NewJob(**job) for job in decode_json(text)], _now())
+
+        return self._answer(work)
+
+    async def cancel(self, job_id: str) -> str:
+        """Cancel a job; answers whether there was one to cancel."""
+        return self._answer(lambda: self._engine.cancel(job_id, _now()))
+
+    async def redrive(self, job_id: str) -> str:
+        """Retry a dead letter; answers whether it was one."""
+        return self._answer(lambda: self._engine.redrive(job_id, _now()))
+
+    async def drop_dead(self, job_id: str) -> str:
+        """Delete a dead letter; answers whether it was one."""
+        return self._answer(lambda: self._engine.drop_dead(job_id, _now()))
+
+    async def get(self, job_id: str) -> str:
+        """Answers a job, or null."""
+        return self._answer(lambda: listing.find(self._store, job_id))
+
+    async def list(self, text: str) -> str:
+        """Answers a page of jobs; takes ``{"states", "cursor", "limit"}``."""
+        return self._answer(lambda: listing.page(self._store, **decode_json(text)))
+
+    async def status(self) -> str:
+        """Answers how the scheduler is doing."""
+        return self._answer(
+            lambda: listing.status(self._store, self._engine.breaker, self._origin, now=_now(), alarm=self._alarm.armed)
+        )
+
+    def _answer(self, work: Callable[[], Any]) -> str:
+        try:
+            if self._alarm.lost(_now()):
+                # cloudflare/cloudflare-docs#18324: whoever asks for anything wakes a scheduler that overslept
+                print("the alarm was lost; it is armed again")
+                self._engine.rearm(_now())
+            return json.dumps({"ok": work()})
+        except LunoraError as error:
+            return json.dumps({"error": error.to_dict()})
+        except Exception as error:  # noqa: BLE001
+            return json.dumps({"error": report("the scheduler", error).to_dict()})
+
+
+def _now() -> int:
+    return int(time.time() * 1000)

@@ -1,0 +1,40 @@
+"""The engine's store on a Durable Object's SQLite storage."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from lunorash.scheduler.store import Row, Value
+
+__all__ = ["DurableStore"]
+
+T = TypeVar("T")
+
+
+class DurableStore:
+    """A store on ``ctx.storage`` of a class listed under ``new_sqlite_classes``.
+
+    Args:
+        storage: the ``ctx.storage`` of the Durable Object.
+    """
+
+    def __init__(self, storage: Any) -> None:
+        self._storage = storage
+
+    def execute(self, sql: str, /, *params: Value) -> list[Row]:
+        """Run one statement and return its rows as dicts.
+
+        The cursor is always read to its end: one that is left open locks its table.
+        """
+        return [dict(row) for row in self._storage.sql.exec(sql, *params).toArray()]
+
+    def transaction(self, work: Callable[[], T], /) -> T:
+        """Run ``work`` in ``transactionSync``, which nests and keeps the type of what is raised."""
+        results: list[T] = []
+
+        def run() -> None:
+            results.append(work())
+
+        self._storage.transactionSync(run)
+        return results[0]

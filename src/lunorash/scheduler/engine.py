@@ -1,0 +1,385 @@
+"""The scheduler's core: synchronous, deterministic, knowing nothing of Cloudflare.
+
+Every operation is one transaction on the store and ends by arming the alarm, so a row that waits always has
+an alarm that wakes for it. Times are epoch milliseconds and are passed in.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, TypeVar
+
+from lunorash.errors import LunoraError
+from lunorash.scheduler import queries
+from lunorash.scheduler.alarm import Alarm
+from lunorash.scheduler.breaker import Breaker
+from lunorash.scheduler.job import Attempt, Dispatch, NewJob, Result
+from lunorash.scheduler.store import Row, Store
+from lunorash.scheduler.verdict import Event, Failed, NeverBegan, Succeeded, Unavailable, Unknown, judge
+
+__all__ = ["Engine"]
+
+T = TypeVar("T")
+
+LEASE_MS: Final = 60_000
+SEVERED_LEASE_MS: Final = 35_000
+"""How long a receiver whose stream broke may need to notice and to stop its attempts."""
+KEEP_AWAKE_MS: Final = 30_000
+UNCONFIGURED: Final = ""
+"""The origin of an object that has none: its breaker is what keeps the alarm from spinning."""
+PROBE: Final = "[]"
+"""The jobs of a probe."""
+MAX_OPEN_DISPATCHES: Final = 100
+RETENTION_MS: Final = 7 * 24 * 60 * 60 * 1000
+DEAD_RETENTION_MS: Final = 90 * 24 * 60 * 60 * 1000
+PRUNED_PER_PASS: Final = 100
+
+
+class Engine:
+    """A SchedulerDO's jobs and dispatches.
+
+    Args:
+        store: where the rows are; its tables are up to date.
+        alarm: the object's alarm.
+        origin: where dispatches go; None if the deployment does not say, and then nothing is claimed.
+        origin_problem: why there is no origin.
+        room: how many dispatches may be started now.
+        random: numbers in [0, 1).
+        mint_id: mints ids of dispatches and incarnations.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        alarm: Alarm,
+        *,
+        origin: str | None,
+        room: Callable[[], int],
+        random: Callable[[], float],
+        mint_id: Callable[[], str],
+        origin_problem: str = "no origin is configured",
+    ) -> None:
+        self._store = store
+        self._alarm = alarm
+        self._origin = UNCONFIGURED if origin is None else origin
+        self._origin_problem = origin_problem
+        self._room = room
+        self._random = random
+        self._mint_id = mint_id
+        self.breaker = Breaker(store, random)
+
+    # -- asked by callers ------------------------------------------------------------------------------
+
+    def schedule(self, jobs: Sequence[NewJob], now: int) -> list[str]:
+        """Store jobs, all or none. A call that landed before is recognised by its incarnation.
+
+        Raises:
+            LunoraError: ``DUPLICATE_SCHEDULE_ID`` when another job holds the id, in whatever state.
+        """
+
+        def work() -> list[str]:
+            for job in jobs:
+                self._insert(job, now)
+            return [job.id for job in jobs]
+
+        return self._change(work, now)
+
+    def cancel(self, job_id: str, now: int) -> bool:
+        """Cancel a job that has not come to rest; False if there is none.
+
+        A running attempt is not stopped, but nothing is retried.
+        """
+
+        def work() -> bool:
+            canceled = self._store.execute(queries.CANCEL_PENDING, now, job_id)
+            return bool(canceled or self._store.execute(queries.REQUEST_CANCEL, job_id))
+
+        return self._change(work, now)
+
+    def redrive(self, job_id: str, now: int) -> bool:
+        """Give a dead letter a new incarnation, due now, with all its attempts; False if it is not dead."""
+        return self._change(lambda: bool(self._store.execute(queries.REDRIVE, self._mint_id(), now, job_id)), now)
+
+    def drop_dead(self, job_id: str, now: int) -> bool:
+        """Delete a dead letter for good; False if it is not dead."""
+        return self._change(lambda: bool(self._delete(self._store.execute(queries.DROP_DEAD, job_id))), now)
+
+    # -- asked by the receiver -------------------------------------------------------------------------
+
+    def begin(self, dispatch_id: str, now: int) -> bool:
+        """Whether the receiver may run this dispatch: yes once, and never if it is closed or expired."""
+        return self._change(
+            lambda: bool(self._store.execute(queries.BEGIN, now, now + LEASE_MS, dispatch_id, now)), now
+        )
+
+    # -- done by the object itself ---------------------------------------------------------------------
+
+    def resume(self, now: int) -> None:
+        """The object has just started: the readers of its dispatches are gone.
+
+        What never began is due again at once: should its request still be on the way, begin says no.
+        """
+
+        def work() -> None:
+            self.breaker.keep_only(self._origin)
+            for row in self._store.execute(queries.CLOSE_ALL_UNBEGUN):
+                self._never_began(row, "the scheduler restarted before the dispatch began", now)
+            self._store.execute(queries.SEVER_ALL, now + SEVERED_LEASE_MS)
+
+        self._change(work, now)
+
+    def claim(self, now: int) -> list[Dispatch]:
+        """Take what is due, as much as there is room for, and count each attempt before it is sent."""
+        return self._change(lambda: self._claim(now), now)
+
+    def settle(self, dispatch_id: str, results: Iterable[Result], now: int) -> None:
+        """Record outcomes. A result of an older attempt, or of a job that has come to rest, changes nothing."""
+
+        def work() -> None:
+            for result in results:
+                self._settle(dispatch_id, result, now)
+
+        self._change(work, now)
+
+    def renew(self, dispatch_id: str, now: int) -> None:
+        """The receiver is alive: its lease starts anew."""
+        self._change(lambda: self._store.execute(queries.RENEW, now + LEASE_MS, dispatch_id), now)
+
+    def complete(self, dispatch_id: str, now: int) -> None:
+        """The stream came to its end line: whatever it did not settle is unknown."""
+
+        def work() -> None:
+            for row in self._store.execute(queries.CLOSE_UNBEGUN, dispatch_id):
+                self._never_began(row, "the answer came from somebody who had not asked whether to begin", now)
+            for row in self._store.execute(queries.CLOSE_DISPATCH, dispatch_id):
+                if row["jobs"] == PROBE:
+                    self.breaker.proved(row["origin"], now)
+                self._settle_all(row, Unknown("the receiver ended without a word about this attempt"), now)
+
+        self._change(work, now)
+
+    def sever(self, dispatch_id: str, reason: str, now: int) -> None:
+        """No answer came, or its stream broke.
+
+        What never began is refunded and opens the breaker. What began may still be running: its receiver is
+        given time to notice and stop, then it is unknown.
+        """
+
+        def work() -> None:
+            rows = self._store.execute(queries.CLOSE_UNBEGUN, dispatch_id)
+            for row in rows:
+                self._never_began(row, reason, now)
+            if not rows:
+                self._store.execute(queries.SEVER, now + SEVERED_LEASE_MS, dispatch_id)
+
+        self._change(work, now)
+
+    def rescue(self, now: int) -> int:
+        """Close the dispatches whose lease has ended; returns how many there were."""
+
+        def work() -> int:
+            expired = self._store.execute(queries.CLOSE_EXPIRED, now)
+            for row in expired:
+                if row["began"] is None or row["jobs"] == PROBE:
+                    self._never_began(row, "its lease ended and it had not begun", now)
+                else:
+                    self._settle_all(row, Unknown("the receiver was not heard of again"), now)
+            return len(expired)
+
+        return self._change(work, now)
+
+    def prune(self, now: int) -> int:
+        """Delete what has rested long enough, at most `PRUNED_PER_PASS` jobs; returns how many."""
+
+        def work() -> int:
+            pruned = self._store.execute(
+                queries.PRUNE,
+                now - RETENTION_MS,
+                now - RETENTION_MS,
+                now - DEAD_RETENTION_MS,
+                PRUNED_PER_PASS,
+            )
+            return self._delete(pruned)
+
+        return self._change(work, now)
+
+    def rearm(self, now: int) -> None:
+        """Arm the alarm: something outside the rows has changed, such as the room."""
+        self._change(lambda: None, now)
+
+    def next_wake(self, now: int) -> int | None:
+        """The earliest reason to wake, in epoch milliseconds; None if there is none."""
+        reasons: list[int] = []
+        dispatches = self._store.execute(queries.OPEN_DISPATCHES)[0]
+        if dispatches["open"]:
+            # keeps the object awake while attempts run, and notices dead streams
+            reasons.append(min(dispatches["lease"], now + KEEP_AWAKE_MS))
+        if self._free(dispatches["open"]) > 0:
+            due = self._store.execute(queries.NEXT_DUE)[0]["due"]
+            if due is not None:
+                probe_at = self.breaker.look(self._origin).probe_at
+                reasons.append(due if probe_at is None else max(due, probe_at))
+        ended = self._store.execute(queries.OLDEST_ENDED)[0]
+        if ended["finished"] is not None:
+            reasons.append(ended["finished"] + RETENTION_MS)
+        if ended["dead"] is not None:
+            reasons.append(ended["dead"] + DEAD_RETENTION_MS)
+        return min(reasons, default=None)
+
+    # -- one transaction, then the alarm ---------------------------------------------------------------
+
+    def _change(self, work: Callable[[], T], now: int) -> T:
+        def body() -> T:
+            result = work()
+            self._alarm.arm(self.next_wake(now), now)
+            return result
+
+        try:
+            return self._store.transaction(body)
+        except BaseException:
+            self._alarm.forget()
+            raise
+
+    def _free(self, open_dispatches: int) -> int:
+        return min(self._room(), MAX_OPEN_DISPATCHES - open_dispatches)
+
+    def _insert(self, job: NewJob, now: int) -> None:
+        held = self._store.execute(queries.HOLDER_OF_ID, job.id)
+        if held:
+            if held[0]["scheduled_as"] == job.incarnation:
+                return
+            raise LunoraError("DUPLICATE_SCHEDULE_ID", _duplicate(job.id, held[0]["state"]))
+        self._store.execute(
+            queries.INSERT,
+            job.id,
+            job.incarnation,
+            job.target,
+            job.args,
+            job.due,
+            now,
+            json.dumps(job.retry),
+            job.timeout_ms,
+            job.shard_key,
+        )
+
+    def _claim(self, now: int) -> list[Dispatch]:
+        open_dispatches: int = self._store.execute(queries.OPEN_DISPATCHES)[0]["open"]
+        free = self._free(open_dispatches)
+        due = self._store.execute(queries.DUE, now, free) if free > 0 else []
+        if not due:
+            return []
+        if self._origin == UNCONFIGURED:
+            if (self.breaker.look(UNCONFIGURED).probe_at or now) <= now:
+                self.breaker.failed(UNCONFIGURED, self._origin_problem, now)
+            return []
+        probe_at = self.breaker.look(self._origin).probe_at
+        if probe_at is not None:
+            if probe_at > now:
+                return []
+            self.breaker.probing(self._origin, now + LEASE_MS)
+            return [self._open((), now)]
+        return [self._open((row,), now) for row in due]
+
+    def _open(self, rows: tuple[Row, ...], now: int) -> Dispatch:
+        dispatch_id = self._mint_id()
+        self._store.execute(
+            queries.OPEN_DISPATCH,
+            dispatch_id,
+            self._origin,
+            now,
+            now + LEASE_MS,
+            json.dumps([row["id"] for row in rows]),
+        )
+        return Dispatch(id=dispatch_id, attempts=tuple(self._attempt(row, dispatch_id, now) for row in rows))
+
+    def _attempt(self, row: Row, dispatch_id: str, now: int) -> Attempt:
+        self._store.execute(queries.CLAIM, dispatch_id, now, row["id"])
+        return Attempt(
+            job=row["id"],
+            incarnation=row["incarnation"],
+            number=row["attempt"] + 1,
+            charged=row["charged"] + 1,
+            max_attempts=json.loads(row["retry"])["max_attempts"],
+            redrives=row["redrives"],
+            target=row["target"],
+            args=row["args"],
+            scheduled_for=row["scheduled_for"],
+            timeout_ms=row["timeout_ms"],
+            shard_key=row["shard_key"],
+        )
+
+    def _settle(self, dispatch_id: str, result: Result, now: int) -> None:
+        rows = self._store.execute(queries.AWAITING, result.job, dispatch_id, result.attempt)
+        if not rows:
+            return
+        event = _event(result)
+        # After its lease ended an attempt is only waited for to learn that it did succeed.
+        if rows[0]["state"] == "running" or isinstance(event, Succeeded):
+            self._end_attempt(rows[0], event, now)
+
+    def _settle_all(self, dispatch: Row, event: Event, now: int) -> None:
+        for job in self._store.execute(queries.RUNNING_IN, dispatch["jobs"], dispatch["id"]):
+            self._end_attempt(job, event, now)
+
+    def _never_began(self, dispatch: Row, reason: str, now: int) -> None:
+        origin = self.breaker.look(dispatch["origin"])
+        if dispatch["jobs"] == PROBE:
+            self.breaker.failed(dispatch["origin"], reason, now)
+        else:
+            self.breaker.trip(dispatch["origin"], reason, now)
+        for job in self._store.execute(queries.RUNNING_IN, dispatch["jobs"], dispatch["id"]):
+            # Other jobs go through and this one's dispatch still does not begin: then it is the job.
+            proved = (origin.proved_at or 0) > (job["refunded_at"] or 0)
+            self._end_attempt(job, NeverBegan(reason, proved), now)
+
+    def _end_attempt(self, job: Row, event: Event, now: int) -> None:
+        verdict = judge(job, event, now=now, random=self._random)
+        if verdict.recorded:
+            self._store.execute(
+                queries.RECORD_ATTEMPT,
+                job["id"],
+                job["attempt"],
+                job["incarnation"],
+                job["dispatch"],
+                job["started"],
+                now,
+                verdict.code,
+                verdict.message,
+            )
+        self._store.execute(
+            queries.END_ATTEMPT,
+            verdict.state,
+            verdict.due,
+            verdict.charged,
+            int(verdict.alone),
+            job["dispatch"] if verdict.late_success_counts else None,
+            verdict.refunded_at,
+            verdict.unavailable_since,
+            now if verdict.ended else None,
+            verdict.code,
+            verdict.message,
+            job["id"],
+        )
+
+    def _delete(self, jobs: list[Row]) -> int:
+        if jobs:
+            self._store.execute(queries.DELETE_ATTEMPTS, json.dumps([job["id"] for job in jobs]))
+        return len(jobs)
+
+
+def _event(result: Result) -> Event:
+    if result.outcome == "ok":
+        return Succeeded()
+    if result.outcome == "unavailable":
+        return Unavailable(result.code or "FUNCTION_NOT_FOUND", result.message or "")
+    return Failed(result.code or "ATTEMPT_FAILED", result.message or "", result.retryable)
+
+
+def _duplicate(job_id: str, state: str) -> str:
+    way_out = {
+        "pending": "cancel it first, or choose another id",
+        "running": "wait for it, or choose another id",
+        "dead": "retry or drop the dead letter, or choose another id",
+    }.get(state, "choose another id: finished jobs keep theirs as long as they are kept as history")
+    return f"the id {job_id!r} belongs to a job that is {state}; {way_out}"

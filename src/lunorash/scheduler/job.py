@@ -1,0 +1,65 @@
+"""A job, its states, and the other values that the engine takes and gives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+__all__ = ["Attempt", "Dispatch", "NewJob", "Outcome", "Result", "State"]
+
+State = Literal["pending", "running", "succeeded", "dead", "canceled"]
+
+Outcome = Literal["ok", "failed", "unavailable"]
+"""What a receiver says of an attempt. ``unavailable``: this deployment does not know the function, or
+refuses its arguments, which may be a deploy in progress."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewJob:
+    """One call to schedule, already checked. ``id`` and ``incarnation`` are minted by the caller's side."""
+
+    id: str
+    incarnation: str
+    target: str
+    args: str
+    due: int
+    retry: dict[str, Any]
+    timeout_ms: int
+    shard_key: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """One delivery of a job, as it travels."""
+
+    job: str
+    incarnation: str
+    number: int
+    charged: int
+    max_attempts: int
+    redrives: int
+    target: str
+    args: str
+    scheduled_for: int
+    timeout_ms: int
+    shard_key: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dispatch:
+    """One request to the Worker. Without attempts it is the breaker's probe."""
+
+    id: str
+    attempts: tuple[Attempt, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """What became of one attempt, as the receiver reports it."""
+
+    job: str
+    attempt: int
+    outcome: Outcome
+    retryable: bool = True
+    code: str | None = None
+    message: str | None = None

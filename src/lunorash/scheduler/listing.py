@@ -1,0 +1,168 @@
+"""Looking at jobs: one, a page of them, and how the scheduler is doing. Reads only, each bounded."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any, Final
+
+from lunorash.errors import LunoraError
+from lunorash.scheduler.breaker import Breaker
+from lunorash.scheduler.job import State
+from lunorash.scheduler.store import Row, Store
+
+__all__ = ["MAX_PAGE", "find", "page", "status"]
+
+MAX_PAGE: Final = 100
+_PAGE_ARGS: Final = 1_000_000  # characters of arguments on one page: it has to fit one answer
+_COUNTED: Final = 10_000
+
+_JOB: Final = """
+id, incarnation, target, args, state, due, scheduled_for, created, retry, timeout_ms, shard_key, attempt AS attempts,
+charged, redrives, cancel_requested, started, ended, error_code, error_message
+"""
+
+# Each finds its page by an index, in the order that a person wants to see: what comes next, what ended last.
+_PENDING: Final = f"""
+SELECT {_JOB}, due AS position FROM jobs
+WHERE state = 'pending' AND due >= ?1 AND (due, id) > (?1, ?2) ORDER BY due, id LIMIT ?3
+"""  # noqa: S608 - only constants are pasted
+_RUNNING: Final = f"""
+SELECT {_JOB}, 0 AS position FROM jobs
+WHERE state = 'running' AND id IN (SELECT carried.value FROM dispatches, json_each(dispatches.jobs) AS carried)
+  AND (0, id) > (?1, ?2) ORDER BY id LIMIT ?3
+"""  # noqa: S608
+_ENDED: Final = """
+SELECT {job}, ended AS position FROM jobs
+WHERE state = '{state}' AND ended IS NOT NULL AND ended <= ?1 AND (ended, id) < (?1, ?2)
+ORDER BY ended DESC, id DESC LIMIT ?3
+"""
+_PAGES: Final[dict[State, str]] = {
+    "pending": _PENDING,
+    "running": _RUNNING,
+    "succeeded": _ENDED.format(job=_JOB, state="succeeded"),
+    "canceled": _ENDED.format(job=_JOB, state="canceled"),
+    "dead": _ENDED.format(job=_JOB, state="dead"),
+}
+_LAST: Final = "~"  # sorts behind every id
+_FAR: Final = 9_007_199_254_740_990
+_CURSOR: Final = re.compile(r"(pending|running|succeeded|canceled|dead)\.(\d{1,16})\.([A-Za-z0-9_-]{0,64}|~)", re.ASCII)
+
+
+def find(store: Store, job_id: str) -> dict[str, Any] | None:
+    """One job with its last 20 unsuccessful attempts, newest first; None if there is no such job."""
+    rows = store.execute(f"SELECT {_JOB} FROM jobs WHERE id = ?", job_id)  # noqa: S608
+    if not rows:
+        return None
+    failures = store.execute(
+        """
+        SELECT number, incarnation, dispatch, started, ended, code, message FROM attempts
+        WHERE job = ? ORDER BY number DESC LIMIT 20
+        """,
+        job_id,
+    )
+    return {**_record(rows[0]), "failures": failures}
+
+
+def page(store: Store, states: Sequence[State], cursor: str | None, limit: int) -> dict[str, Any]:
+    """A page of jobs in the given states, one state after the other.
+
+    Args:
+        store: where they are.
+        states: which to list. Pending ones come by due time, running ones by id, ended ones newest first.
+        cursor: what the page before returned; None for the first page.
+        limit: at most so many, 1 to `MAX_PAGE`; fewer when their arguments are large.
+
+    Returns:
+        ``{"jobs": [...], "cursor": str | None}``; None on the last page.
+
+    Raises:
+        LunoraError: ``INVALID_INPUT`` for a limit, a state or a cursor that cannot be.
+    """
+    if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= MAX_PAGE:
+        raise LunoraError("INVALID_INPUT", f"limit is {limit!r}; it must be a whole number from 1 to {MAX_PAGE}")
+    for state in states:
+        if state not in _PAGES:
+            raise LunoraError("INVALID_INPUT", f"state is {state!r}; it must be one of {', '.join(_PAGES)}")
+    state, position, last_id = _start(states[0]) if cursor is None else _read_cursor(cursor, states)
+    while True:
+        jobs, more = _fitting(store.execute(_PAGES[state], position, last_id, limit + 1), limit)
+        following = states[states.index(state) + 1 :]
+        if jobs or not following:
+            break
+        state, position, last_id = _start(following[0])
+    next_cursor: str | None = None
+    if more:
+        next_cursor = f"{state}.{jobs[-1]['position']}.{jobs[-1]['id']}"
+    elif following:
+        next_cursor = ".".join(map(str, _start(following[0])))
+    return {"jobs": [_record(job) for job in jobs], "cursor": next_cursor}
+
+
+def status(store: Store, breaker: Breaker, origin: str, *, now: int, alarm: int | None) -> dict[str, Any]:
+    """How the scheduler is doing. Counts stop at 10,000, so that asking costs the same however much is stored."""
+
+    def count(condition: str, *params: int) -> int:
+        counted = store.execute(
+            f"SELECT count(*) AS n FROM (SELECT 1 FROM jobs WHERE {condition} LIMIT {_COUNTED})",  # noqa: S608
+            *params,
+        )
+        return int(counted[0]["n"])
+
+    known = breaker.look(origin)
+    oldest = store.execute("SELECT min(due) AS due FROM jobs WHERE state = 'pending'")[0]["due"]
+    running = store.execute(
+        """
+        SELECT count(*) AS n FROM dispatches, json_each(dispatches.jobs) AS carried
+        JOIN jobs ON jobs.id = carried.value WHERE jobs.state = 'running'
+        """
+    )
+    return {
+        "now": now,
+        "backlog": count("state = 'pending'"),
+        "due": count("state = 'pending' AND due <= ?", now),
+        "in_flight": running[0]["n"],
+        "dead": count("state = 'dead' AND ended IS NOT NULL"),
+        "counted_up_to": _COUNTED,
+        "next_due": oldest,
+        "alarm": alarm,
+        "origin": {
+            "url": origin or None,
+            "reachable": known.probe_at is None,
+            "reason": known.reason,
+            "unreachable_since": known.since,
+            "next_probe": known.probe_at,
+            "failed_probes": known.failures,
+        },
+        "pools": [],
+    }
+
+
+def _start(state: State) -> tuple[State, int, str]:
+    """The position before the first job of a state: the newest ended jobs come first."""
+    return (state, 0, "") if state in ("pending", "running") else (state, _FAR, _LAST)
+
+
+def _read_cursor(cursor: Any, states: Sequence[State]) -> tuple[State, int, str]:
+    found = _CURSOR.fullmatch(cursor) if isinstance(cursor, str) else None
+    for state in states:
+        if found and found[1] == state:
+            return state, int(found[2]), found[3]
+    raise LunoraError("INVALID_INPUT", "cursor is not one that this list has returned; start without one")
+
+
+def _fitting(rows: list[Row], limit: int) -> tuple[list[Row], bool]:
+    total = 0
+    for index, row in enumerate(rows):
+        total += len(row["args"])
+        if index == limit or (index and total > _PAGE_ARGS):
+            return rows[:index], True
+    return rows, False
+
+
+def _record(row: Row) -> dict[str, Any]:
+    record = {key: value for key, value in row.items() if key != "position"}
+    record["retry"] = json.loads(record["retry"])
+    record["cancel_requested"] = bool(record["cancel_requested"])
+    return record

@@ -1,0 +1,138 @@
+"""What a caller says about one job: when, under which id, how often again."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+from lunorash.errors import LunoraError
+from lunorash.scheduler.ids import check_id
+from lunorash.scheduler.retry import RetryPolicy
+
+__all__ = ["DEFAULT_TIMEOUT_MS", "MAX_INSTANT_MS", "Delay", "Instant", "RunOptions", "delay_ms", "instant_ms"]
+
+MAX_INSTANT_MS: Final = 999_999_999_999_999
+"""The latest instant a job can be due: the largest epoch time of 15 digits, in the year 33658."""
+
+DEFAULT_TIMEOUT_MS: Final = 10 * 60 * 1000
+_MAX_TIMEOUT_MS: Final = 24 * 60 * 60 * 1000
+_MAX_SHARD_KEY: Final = 256
+
+Delay = int | float | timedelta
+"""A delay: milliseconds, or a `timedelta`."""
+
+Instant = int | float | datetime
+"""An instant: milliseconds since 1970-01-01T00:00Z, or a `datetime` that knows its zone."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOptions:
+    """Options of one job.
+
+    Args:
+        id: the job's id, if you want to choose it: 1 to 64 of ``A-Z a-z 0-9 _ -``, not starting with
+            ``-``. Scheduling a second job under an id that is taken is refused.
+        retry: what to do when it fails; None for five retries from 30 s on.
+        shard_key: which shard a mutation runs on, 1 to 256 characters; None for the default shard.
+        timeout: how long one attempt may take, in milliseconds or as a `timedelta`, 1 ms to 24 h;
+            None for 10 minutes.
+
+    Raises:
+        LunoraError: ``INVALID_SCHEDULE_ID`` or ``INVALID_INPUT``, naming the field and its rule.
+
+    Example:
+        >>> RunOptions(id="end-trial-42", timeout=timedelta(minutes=2)).timeout_ms
+        120000
+    """
+
+    id: str | None = None
+    retry: RetryPolicy | None = None
+    shard_key: str | None = None
+    timeout: Delay | None = None
+
+    def __post_init__(self) -> None:
+        if self.id is not None:
+            check_id(self.id)
+        if self.retry is not None and not isinstance(self.retry, RetryPolicy):
+            raise LunoraError("INVALID_INPUT", f"retry is {self.retry!r}; it must be a RetryPolicy")
+        if self.shard_key is not None and not (
+            isinstance(self.shard_key, str) and 1 <= len(self.shard_key) <= _MAX_SHARD_KEY
+        ):
+            raise LunoraError("INVALID_INPUT", f"shard_key must be a string of 1 to {_MAX_SHARD_KEY} characters")
+        self.timeout_ms  # noqa: B018 - a bad timeout is refused here, not when the job is scheduled
+
+    @property
+    def timeout_ms(self) -> int:
+        """How long one attempt may take, in whole milliseconds."""
+        if self.timeout is None:
+            return DEFAULT_TIMEOUT_MS
+        timeout = _milliseconds(self.timeout, "timeout")
+        if not 1 <= timeout <= _MAX_TIMEOUT_MS:
+            raise LunoraError("INVALID_INPUT", f"timeout is {self.timeout!r}; an attempt may take from 1 ms to 24 h")
+        return timeout
+
+
+def delay_ms(delay: Any, *, now: int) -> int:
+    """Read a delay as whole milliseconds, rounded up: a job is never early.
+
+    Args:
+        delay: milliseconds or a `timedelta`, from 0 to `MAX_INSTANT_MS` - ``now``.
+        now: the current time in epoch milliseconds.
+
+    Raises:
+        LunoraError: ``INVALID_INPUT`` for a negative, NaN, infinite or too long delay.
+
+    Example:
+        >>> delay_ms(timedelta(days=14), now=0)
+        1209600000
+    """
+    milliseconds = _milliseconds(delay, "delay")
+    if milliseconds < 0:
+        raise LunoraError("INVALID_INPUT", f"delay is {delay!r}; it must be 0 or more milliseconds")
+    if now + milliseconds > MAX_INSTANT_MS:
+        raise LunoraError("INVALID_INPUT", f"delay is {delay!r}: too far; {_LATEST}")
+    return milliseconds
+
+
+def instant_ms(instant: Any) -> int:
+    """Read an instant as whole epoch milliseconds, rounded up. A past one is due at once.
+
+    Args:
+        instant: epoch milliseconds, or a `datetime` with a time zone.
+
+    Raises:
+        LunoraError: ``INVALID_INPUT`` for NaN, infinity, a too late instant or a naive `datetime`.
+
+    Example:
+        >>> instant_ms(datetime(2026, 12, 1, tzinfo=UTC))
+        1796083200000
+    """
+    if isinstance(instant, datetime):
+        if instant.utcoffset() is None:
+            raise LunoraError(
+                "INVALID_INPUT",
+                f"the datetime {instant.isoformat()} has no time zone, so it names a different instant on each "
+                "machine; write datetime(..., tzinfo=UTC) or datetime.now(UTC) + timedelta(...)",
+            )
+        since_epoch = instant - datetime(1970, 1, 1, tzinfo=UTC)
+        milliseconds = -(-since_epoch // timedelta(milliseconds=1))
+    else:
+        milliseconds = _milliseconds(instant, "instant", wants="epoch milliseconds or a datetime with a time zone")
+    if milliseconds > MAX_INSTANT_MS:
+        raise LunoraError("INVALID_INPUT", f"the instant {instant!r} is too far; {_LATEST}")
+    return max(0, milliseconds)
+
+
+_LATEST: Final = f"the latest is {MAX_INSTANT_MS:,} ms after 1970, in the year 33658"
+
+
+def _milliseconds(value: Any, name: str, *, wants: str = "milliseconds or a timedelta") -> int:
+    if isinstance(value, timedelta):
+        return -(-value // timedelta(milliseconds=1))
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise LunoraError("INVALID_INPUT", f"{name} is of type {type(value).__name__}; it must be {wants}")
+    if not math.isfinite(value):
+        raise LunoraError("INVALID_INPUT", f"{name} is {value}; it must be a finite number")
+    return math.ceil(value)

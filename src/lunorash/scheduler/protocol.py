@@ -1,0 +1,212 @@
+"""What travels between a SchedulerDO and a receiver: one signed JSON body there, JSON lines back.
+
+::
+
+    -> {"version": 1, "audience": "https://app.example.com", "instance": "<object id>", "attempts": [...]}
+    <- {"type": "results", "results": [{"job": ..., "attempt": 1, "outcome": "ok"}]}
+    <- {"type": "heartbeat"}
+    <- {"type": "end"}
+
+A stream without its ``end`` line was cut: an early close looks like a clean one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Iterable, Sequence
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
+from lunorash.codec import MAX_ENVELOPE_DEPTH, decode_json
+from lunorash.errors import LunoraError
+from lunorash.scheduler.job import Attempt, Dispatch, Outcome, Result
+
+__all__ = [
+    "ANSWER_TYPE",
+    "DISPATCH_PATH",
+    "END",
+    "HEARTBEAT",
+    "VERSION",
+    "DispatchBody",
+    "End",
+    "Heartbeat",
+    "ReceivedAttempt",
+    "Results",
+    "encode_dispatch",
+    "encode_results",
+    "read_dispatch",
+    "read_line",
+    "split_lines",
+]
+
+DISPATCH_PATH: Final = "/_lunora/scheduler/dispatch"
+ANSWER_TYPE: Final = "application/x-ndjson"
+"""The content type of an answer; anything else comes from somebody else."""
+VERSION: Final = 1
+MAX_LINE: Final = 1024 * 1024
+MAX_MESSAGE: Final = 2_000
+"""The longest error text that is kept of an attempt, in characters."""
+
+
+class _Wire(BaseModel):
+    # Text that was refused is never repeated in a message: it may be somebody's data.
+    model_config = ConfigDict(strict=True, frozen=True, hide_input_in_errors=True)
+
+
+class ReceivedAttempt(_Wire):
+    """One attempt as the receiver gets it; ``args`` are decoded."""
+
+    job: str
+    incarnation: str
+    number: int
+    target: str
+    args: dict[str, Any]
+    scheduled_for: int
+    timeout_ms: int
+    shard_key: str | None = None
+    redrives: int = 0
+
+
+class DispatchBody(_Wire):
+    """The body of a dispatch. ``audience`` is the origin it was made for, ``instance`` the object that sent it."""
+
+    version: int
+    audience: str
+    instance: str
+    attempts: list[ReceivedAttempt]
+
+
+class _WireResult(_Wire):
+    job: str
+    attempt: int
+    outcome: Outcome
+    retryable: bool = True
+    code: str | None = None
+    message: str | None = None
+
+
+class Results(_Wire):
+    """Attempts that have ended."""
+
+    type: Literal["results"]
+    results: list[_WireResult]
+
+    def as_results(self) -> list[Result]:
+        """The same as the engine takes them."""
+        return [Result(**dict(result)) for result in self.results]
+
+
+class Heartbeat(_Wire):
+    """The receiver is alive and its attempts go on."""
+
+    type: Literal["heartbeat"]
+
+
+class End(_Wire):
+    """Everything has been said."""
+
+    type: Literal["end"]
+
+
+_LINE: Final[TypeAdapter[Results | Heartbeat | End]] = TypeAdapter(
+    Annotated[Results | Heartbeat | End, Field(discriminator="type")]
+)
+
+HEARTBEAT: Final = b'{"type":"heartbeat"}\n'
+END: Final = b'{"type":"end"}\n'
+
+
+def encode_dispatch(dispatch: Dispatch, *, audience: str, instance: str) -> bytes:
+    """The body of a dispatch. The arguments are spliced in as they are stored: they are JSON already."""
+    attempts = ",".join(_encode_attempt(attempt) for attempt in dispatch.attempts)
+    head = json.dumps({"version": VERSION, "audience": audience, "instance": instance})
+    return f'{head[:-1]}, "attempts": [{attempts}]}}'.encode()
+
+
+def _encode_attempt(attempt: Attempt) -> str:
+    fields = {
+        "job": attempt.job,
+        "incarnation": attempt.incarnation,
+        "number": attempt.number,
+        "target": attempt.target,
+        "scheduled_for": attempt.scheduled_for,
+        "timeout_ms": attempt.timeout_ms,
+        "shard_key": attempt.shard_key,
+        "redrives": attempt.redrives,
+    }
+    return f'{json.dumps(fields)[:-1]}, "args": {attempt.args}}}'
+
+
+def read_dispatch(body: bytes) -> DispatchBody:
+    """Read the body of a dispatch whose signature was good.
+
+    Raises:
+        LunoraError: ``BAD_REQUEST`` when it is not one, or of a version we do not speak.
+    """
+    value = decode_json(body, max_depth=MAX_ENVELOPE_DEPTH)
+    try:
+        dispatch = DispatchBody.model_validate(value)
+    except ValidationError as error:
+        raise LunoraError("BAD_REQUEST", f"the body is not a dispatch: {_first(error)}") from None
+    if dispatch.version != VERSION:
+        raise LunoraError(
+            "BAD_REQUEST",
+            f"the dispatch is of protocol version {dispatch.version}; this Worker speaks {VERSION}",
+        )
+    return dispatch
+
+
+def encode_results(results: Iterable[Result]) -> bytes:
+    """One line with the outcome of every attempt that is ready."""
+    wire = [
+        {
+            "job": result.job,
+            "attempt": result.attempt,
+            "outcome": result.outcome,
+            "retryable": result.retryable,
+            "code": result.code,
+            "message": None if result.message is None else result.message[:MAX_MESSAGE],
+        }
+        for result in results
+    ]
+    # ASCII only: an error text may hold anything, half a surrogate pair too
+    return json.dumps({"type": "results", "results": wire}).encode() + b"\n"
+
+
+def read_line(line: str) -> Results | Heartbeat | End:
+    """Read one line of a receiver's answer.
+
+    Raises:
+        LunoraError: ``BAD_REQUEST`` when it is none.
+    """
+    value = decode_json(line, what="the line")
+    try:
+        return _LINE.validate_python(value)
+    except ValidationError as error:
+        raise LunoraError("BAD_REQUEST", f"the line is not part of an answer: {_first(error)}") from None
+
+
+async def split_lines(chunks: AsyncIterator[str]) -> AsyncIterator[str]:
+    """Cut a stream of text into lines. What follows the last line break is not a line: it was cut.
+
+    Raises:
+        LunoraError: ``BAD_REQUEST`` for a line longer than any receiver writes.
+    """
+    rest = ""
+    async for chunk in chunks:
+        *lines, rest = (rest + chunk).split("\n")
+        if len(rest) > MAX_LINE:
+            raise LunoraError("BAD_REQUEST", f"a line of the answer is longer than {MAX_LINE:,} characters")
+        for line in lines:
+            yield line
+
+
+def _first(error: ValidationError) -> str:
+    problem = error.errors(include_url=False, include_input=False, include_context=False)[0]
+    where = ".".join(str(step) for step in _bounded(problem["loc"]))
+    return f"{where or 'the whole'}: {problem['msg']}"
+
+
+def _bounded(loc: Sequence[int | str]) -> Sequence[int | str]:
+    return [step if isinstance(step, int) else step[:60] for step in loc[:8]]

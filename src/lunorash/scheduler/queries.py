@@ -1,0 +1,127 @@
+"""All SQL of the engine. Each statement runs on Durable Object SQLite and on sqlite3 alike.
+
+Tests check that each finds its rows by the primary key or an index: cost per job does not grow with what
+is stored.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+# -- schedule, cancel, redrive, drop ---------------------------------------------------------------------
+
+HOLDER_OF_ID: Final = "SELECT scheduled_as, state FROM jobs WHERE id = ?"
+
+INSERT: Final = """
+INSERT INTO jobs
+    (id, incarnation, scheduled_as, target, args, state, due, scheduled_for, created, retry, timeout_ms, shard_key)
+VALUES (?1, ?2, ?2, ?3, ?4, 'pending', ?5, ?5, ?6, ?7, ?8, ?9)
+"""
+
+CANCEL_PENDING: Final = """
+UPDATE jobs SET state = 'canceled', ended = ?, dispatch = NULL WHERE id = ? AND state = 'pending' RETURNING id
+"""
+
+REQUEST_CANCEL: Final = "UPDATE jobs SET cancel_requested = 1 WHERE id = ? AND state = 'running' RETURNING id"
+
+REDRIVE: Final = """
+UPDATE jobs
+SET state = 'pending', incarnation = ?1, due = ?2, charged = 0, redrives = redrives + 1, dispatch = NULL, alone = 0,
+    refunded_at = NULL, unavailable_since = NULL, ended = NULL
+WHERE id = ?3 AND state = 'dead'
+RETURNING id
+"""
+
+DROP_DEAD: Final = "DELETE FROM jobs WHERE id = ? AND state = 'dead' RETURNING id"
+
+# -- claim -----------------------------------------------------------------------------------------------
+
+DUE: Final = "SELECT * FROM jobs WHERE state = 'pending' AND due <= ? ORDER BY due, id LIMIT ?"
+
+CLAIM: Final = """
+UPDATE jobs
+SET state = 'running', dispatch = ?, attempt = attempt + 1, charged = charged + 1, started = ?
+WHERE id = ?
+"""
+
+OPEN_DISPATCH: Final = "INSERT INTO dispatches (id, origin, opened, lease, jobs) VALUES (?, ?, ?, ?, ?)"
+
+# -- what happens to a dispatch --------------------------------------------------------------------------
+
+BEGIN: Final = """
+UPDATE dispatches SET began = ?, lease = ? WHERE id = ? AND began IS NULL AND lease > ? RETURNING id
+"""
+
+RENEW: Final = "UPDATE dispatches SET lease = ? WHERE id = ?"
+
+SEVER: Final = "UPDATE dispatches SET lease = min(lease, ?) WHERE id = ?"
+
+SEVER_ALL: Final = "UPDATE dispatches SET lease = min(lease, ?)"
+
+CLOSE_DISPATCH: Final = "DELETE FROM dispatches WHERE id = ? RETURNING *"
+
+CLOSE_UNBEGUN: Final = "DELETE FROM dispatches WHERE id = ? AND began IS NULL RETURNING *"
+
+CLOSE_ALL_UNBEGUN: Final = "DELETE FROM dispatches WHERE began IS NULL RETURNING *"
+
+CLOSE_EXPIRED: Final = "DELETE FROM dispatches WHERE lease <= ? RETURNING *"
+
+# -- what becomes of an attempt --------------------------------------------------------------------------
+
+AWAITING: Final = """
+SELECT * FROM jobs
+WHERE id = ?1 AND dispatch = ?2 AND attempt = ?3 AND state IN ('running', 'pending', 'dead')
+  AND NOT EXISTS (SELECT 1 FROM dispatches WHERE id = ?2 AND began IS NULL)
+"""
+
+RUNNING_IN: Final = """
+SELECT jobs.* FROM json_each(?) AS carried CROSS JOIN jobs ON jobs.id = carried.value
+WHERE jobs.state = 'running' AND jobs.dispatch = ?
+"""
+
+RECORD_ATTEMPT: Final = "INSERT OR REPLACE INTO attempts VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+
+END_ATTEMPT: Final = """
+UPDATE jobs
+SET state = ?, due = ?, charged = ?, alone = ?, dispatch = ?, refunded_at = ?, unavailable_since = ?, ended = ?,
+    error_code = ?, error_message = ?
+WHERE id = ?
+"""
+
+# -- when to wake ----------------------------------------------------------------------------------------
+
+OPEN_DISPATCHES: Final = "SELECT count(*) AS open, min(lease) AS lease FROM dispatches"
+
+NEXT_DUE: Final = "SELECT min(due) AS due FROM jobs WHERE state = 'pending'"
+
+OLDEST_ENDED: Final = """
+SELECT
+    (SELECT min(ended) FROM (
+        SELECT min(ended) AS ended FROM jobs WHERE state = 'succeeded' AND ended IS NOT NULL
+        UNION ALL
+        SELECT min(ended) FROM jobs WHERE state = 'canceled' AND ended IS NOT NULL
+    )) AS finished,
+    (SELECT min(ended) FROM jobs WHERE state = 'dead' AND ended IS NOT NULL) AS dead
+"""
+
+# -- prune -----------------------------------------------------------------------------------------------
+
+PRUNE: Final = """
+DELETE FROM jobs WHERE id IN (
+    SELECT id FROM (
+        SELECT id FROM jobs WHERE state = 'succeeded' AND ended IS NOT NULL AND ended <= ?1
+        UNION ALL
+        SELECT id FROM jobs WHERE state = 'canceled' AND ended IS NOT NULL AND ended <= ?2
+        UNION ALL
+        SELECT id FROM jobs WHERE state = 'dead' AND ended IS NOT NULL AND ended <= ?3
+    ) LIMIT ?4
+) RETURNING id
+"""
+
+DELETE_ATTEMPTS: Final = "DELETE FROM attempts WHERE job IN (SELECT value FROM json_each(?))"
+
+# -- get, list, status -----------------------------------------------------------------------------------
+
+GET: Final = "SELECT * FROM jobs WHERE id = ?"
+
+ATTEMPTS_OF: Final = "SELECT * FROM attempts WHERE job = ? ORDER BY number DESC LIMIT 20"

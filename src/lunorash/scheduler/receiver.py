@@ -1,0 +1,132 @@
+"""The receiving end of a dispatch: runs its attempts side by side and says how each ended.
+
+It knows nothing of Cloudflare: where the lines go is handed in, so the simulator runs this very code.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final
+
+from lunorash.errors import LunoraError
+from lunorash.scheduler.job import Result
+from lunorash.scheduler.protocol import END, HEARTBEAT, ReceivedAttempt, encode_results
+from lunorash.server.functions import Context, FunctionTable
+
+__all__ = ["HEARTBEAT_S", "WRITE_TIMEOUT_S", "Receiver"]
+
+HEARTBEAT_S: Final = 5
+WRITE_TIMEOUT_S: Final = 10
+"""A write that takes this long has no reader: after a reader is gone, writes neither fail nor complete."""
+STOP_S: Final = 5
+"""How long a cancelled function may take to clean up before it is left to itself."""
+
+Write = Callable[[bytes], Awaitable[object]]
+
+
+class Receiver:
+    """Runs attempts.
+
+    Args:
+        functions: what can be run.
+        context: makes the context of an attempt.
+        log: takes one line about what went wrong.
+    """
+
+    def __init__(
+        self,
+        functions: FunctionTable,
+        *,
+        context: Callable[[ReceivedAttempt], Context],
+        log: Callable[[str], None],
+    ) -> None:
+        self._functions = functions
+        self._context = context
+        self._log = log
+
+    async def answer(self, attempts: Sequence[ReceivedAttempt], write: Write) -> None:
+        """Run all attempts; write results as they come, a heartbeat every five seconds, and the end line.
+
+        If nobody reads any more, the attempts are cancelled and nothing further is written.
+        """
+        running = {asyncio.create_task(self._attempt(attempt)) for attempt in attempts}
+        clock = asyncio.get_running_loop().time
+        beat_at = clock() + HEARTBEAT_S
+        try:
+            while running:
+                done, running = await asyncio.wait(
+                    running, timeout=max(0, beat_at - clock()), return_when=asyncio.FIRST_COMPLETED
+                )
+                if done:
+                    await _written(write, encode_results(task.result() for task in done))
+                if clock() >= beat_at:
+                    await _written(write, HEARTBEAT)
+                    beat_at = clock() + HEARTBEAT_S
+            await _written(write, END)
+        except TimeoutError:
+            self._log(f"nobody reads the answer any more: {len(running)} attempts are cancelled")
+        finally:
+            await self._stop(running)
+
+    async def _stop(self, running: set[asyncio.Task[Result]]) -> None:
+        for task in running:
+            task.cancel()
+        if running:
+            _, stubborn = await asyncio.wait(running, timeout=STOP_S)
+            if stubborn:
+                self._log(f"{len(stubborn)} functions go on although they were cancelled")
+
+    async def _attempt(self, attempt: ReceivedAttempt) -> Result:
+        try:
+            call = self._functions.bind(attempt.target, attempt.args)
+        except LunoraError as error:
+            return Result(
+                job=attempt.job,
+                attempt=attempt.number,
+                outcome="unavailable",
+                code=error.code,
+                message=error.message,
+            )
+        failure = await self._failure(call, attempt)
+        if failure is None:
+            return Result(job=attempt.job, attempt=attempt.number, outcome="ok")
+        return Result(
+            job=attempt.job, attempt=attempt.number, outcome="failed", code=failure.code, message=failure.message
+        )
+
+    async def _failure(self, call: Callable[[Context], object], attempt: ReceivedAttempt) -> LunoraError | None:
+        limit = asyncio.timeout(attempt.timeout_ms / 1000)
+        try:
+            async with limit:
+                value = call(self._context(attempt))
+                if inspect.isawaitable(value):
+                    await value
+        except LunoraError as error:
+            return error
+        except TimeoutError as error:
+            if limit.expired():
+                return LunoraError("ATTEMPT_TIMED_OUT", f"it took longer than its {attempt.timeout_ms:,} ms")
+            return _unexpected(error)
+        except asyncio.CancelledError as error:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            return _unexpected(error)  # the function cancelled itself, nobody asked us to stop
+        except (Exception, SystemExit, KeyboardInterrupt) as error:  # noqa: BLE001 - whatever it is, it ends one attempt
+            return _unexpected(error)
+        return None
+
+
+async def _written(write: Write, line: bytes) -> None:
+    async with asyncio.timeout(WRITE_TIMEOUT_S):
+        await write(line)
+
+
+def _unexpected(error: BaseException) -> LunoraError:
+    try:
+        text = str(error)
+    except Exception:  # noqa: BLE001 - an exception that cannot even say what it is
+        text = "(it has no text)"
+    return LunoraError("ATTEMPT_FAILED", f"{type(error).__name__}: {text}")

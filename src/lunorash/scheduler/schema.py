@@ -1,0 +1,118 @@
+"""The tables of a SchedulerDO, and how an older object is brought up to date.
+
+Each table says who writes a row and who deletes it. Every index is paid for in rows written, so there are
+two: one to find what is due, one to find what has ended.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from lunorash.errors import LunoraError
+from lunorash.scheduler.store import Store
+
+__all__ = ["MIGRATIONS", "migrate"]
+
+MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
+    (
+        # Written by schedule, claim, settle, cancel, redrive. Deleted by prune and drop_dead.
+        """
+        CREATE TABLE jobs (
+            id                TEXT PRIMARY KEY,
+            incarnation       TEXT NOT NULL,              -- changes with each redrive
+            scheduled_as      TEXT NOT NULL,              -- the incarnation of the call that scheduled it
+            target            TEXT NOT NULL,
+            args              TEXT NOT NULL,              -- JSON
+            state             TEXT NOT NULL CHECK (state IN ('pending', 'running', 'succeeded', 'dead', 'canceled')),
+            due               INTEGER NOT NULL,           -- epoch ms; a retry moves it
+            scheduled_for     INTEGER NOT NULL,           -- epoch ms; what the caller asked for
+            created           INTEGER NOT NULL,
+            retry             TEXT NOT NULL,              -- JSON of the RetryPolicy
+            timeout_ms        INTEGER NOT NULL,
+            shard_key         TEXT,
+            attempt           INTEGER NOT NULL DEFAULT 0, -- number of the last attempt; never reused
+            charged           INTEGER NOT NULL DEFAULT 0, -- attempts that count against the policy
+            redrives          INTEGER NOT NULL DEFAULT 0,
+            dispatch          TEXT,                       -- the last dispatch whose result would still count
+            cancel_requested  INTEGER NOT NULL DEFAULT 0, -- canceled while running
+            alone             INTEGER NOT NULL DEFAULT 0, -- its last outcome was unknown
+            refunded_at       INTEGER,                    -- when its last dispatch never began; null once one has
+            unavailable_since INTEGER,                    -- first time in a row that the receiver did not know it
+            started           INTEGER,                    -- when the last attempt was claimed
+            ended             INTEGER,                    -- when it came to rest; null while pending or running
+            error_code        TEXT,
+            error_message     TEXT
+        ) STRICT, WITHOUT ROWID
+        """,
+        "CREATE INDEX jobs_due ON jobs (due) WHERE state = 'pending'",
+        "CREATE INDEX jobs_ended ON jobs (state, ended) WHERE ended IS NOT NULL",
+        # Written by claim, begin, renew, sever. Deleted when it is closed.
+        """
+        CREATE TABLE dispatches (
+            id     TEXT PRIMARY KEY,
+            origin TEXT NOT NULL,
+            opened INTEGER NOT NULL,
+            lease  INTEGER NOT NULL,  -- past it, what is unsettled is due again
+            began  INTEGER,           -- when the receiver asked whether to run it
+            jobs   TEXT NOT NULL      -- JSON list of the ids it carries; empty for a probe
+        ) STRICT, WITHOUT ROWID
+        """,
+        # One row for each attempt that counted and did not succeed. Written by settle; deleted with its job.
+        """
+        CREATE TABLE attempts (
+            job         TEXT NOT NULL,
+            number      INTEGER NOT NULL,
+            incarnation TEXT NOT NULL,
+            dispatch    TEXT,
+            started     INTEGER,
+            ended       INTEGER NOT NULL,
+            code        TEXT NOT NULL,
+            message     TEXT NOT NULL,
+            PRIMARY KEY (job, number)
+        ) STRICT, WITHOUT ROWID
+        """,
+        # The breaker of each origin that ever failed. Written by the breaker; deleted when another origin works.
+        """
+        CREATE TABLE origins (
+            origin    TEXT PRIMARY KEY,
+            since     INTEGER,           -- open since; null = closed
+            probe_at  INTEGER,           -- when to try it next; null = closed
+            failures  INTEGER NOT NULL,  -- probes that failed in a row
+            reason    TEXT,
+            proved_at INTEGER            -- when a probe last succeeded
+        ) STRICT, WITHOUT ROWID
+        """,
+    ),
+)
+"""Numbered from 1. Add to the end, never change one that was released."""
+
+
+def migrate(store: Store) -> int:
+    """Bring the tables to the newest version, each migration in a transaction of its own.
+
+    Returns:
+        the version, which is the number of migrations.
+
+    Raises:
+        LunoraError: ``INTERNAL`` when the tables come from a newer release than this code.
+    """
+    store.execute(
+        "CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID"
+    )
+    found = store.execute("SELECT value FROM meta WHERE key = 'schema_version'")
+    version: int = found[0]["value"] if found else 0
+    if version > len(MIGRATIONS):
+        raise LunoraError(
+            "INTERNAL",
+            f"the scheduler's tables are of version {version}, this code knows {len(MIGRATIONS)}: "
+            "an older release was deployed over a newer one; deploy the newer one again",
+        )
+    for number in range(version + 1, len(MIGRATIONS) + 1):
+
+        def apply(number: int = number) -> None:
+            for statement in MIGRATIONS[number - 1]:
+                store.execute(statement)
+            store.execute("INSERT OR REPLACE INTO meta VALUES ('schema_version', ?)", number)
+
+        store.transaction(apply)
+    return len(MIGRATIONS)

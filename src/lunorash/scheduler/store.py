@@ -1,0 +1,67 @@
+"""Where the engine keeps its rows: one interface, two implementations, one conformance suite.
+
+`SqliteStore` is the standard library's; `lunorash.scheduler.durable_store.DurableStore` is a Durable
+Object's SQLite. The same SQL runs on both.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from typing import Any, Protocol, TypeVar
+
+__all__ = ["Row", "SqliteStore", "Store", "Value"]
+
+T = TypeVar("T")
+
+Value = str | int | float | None
+Row = dict[str, Any]
+
+
+class Store(Protocol):
+    """Runs SQL, at once and in transactions."""
+
+    def execute(self, sql: str, /, *params: Value) -> list[Row]:
+        """Run one statement and return its rows, if it has any, as dicts."""
+        ...
+
+    def transaction(self, work: Callable[[], T], /) -> T:
+        """Run ``work``; keep what it wrote if it returns, undo it if it raises. May be nested."""
+        ...
+
+
+class SqliteStore:
+    """A store on the standard library's sqlite3, for tests, simulation and tools.
+
+    Args:
+        path: the database file, or ``":memory:"``.
+    """
+
+    def __init__(self, path: str = ":memory:") -> None:
+        self._connection = sqlite3.connect(path, isolation_level=None)
+        self._connection.row_factory = sqlite3.Row
+        self._depth = 0
+
+    def execute(self, sql: str, /, *params: Value) -> list[Row]:
+        """Run one statement and return its rows as dicts."""
+        return [dict(row) for row in self._connection.execute(sql, params).fetchall()]
+
+    def transaction(self, work: Callable[[], T], /) -> T:
+        """Run ``work`` in a transaction, or in a savepoint of the one that is open."""
+        name = f"level_{self._depth}"
+        self._connection.execute("BEGIN" if self._depth == 0 else f"SAVEPOINT {name}")
+        self._depth += 1
+        try:
+            result = work()
+        except BaseException:
+            self._connection.execute("ROLLBACK" if self._depth == 1 else f"ROLLBACK TO {name}")
+            raise
+        else:
+            self._connection.execute("COMMIT" if self._depth == 1 else f"RELEASE {name}")
+            return result
+        finally:
+            self._depth -= 1
+
+    def close(self) -> None:
+        """Close the database."""
+        self._connection.close()

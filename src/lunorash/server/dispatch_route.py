@@ -1,0 +1,58 @@
+"""The receiver's endpoint: checks a dispatch, asks whether to begin, and streams the answer."""
+
+from __future__ import annotations
+
+import hmac
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from lunorash.errors import LunoraError
+from lunorash.scheduler.protocol import ANSWER_TYPE, DISPATCH_PATH, ReceivedAttempt, read_dispatch
+from lunorash.scheduler.receiver import Receiver
+from lunorash.scheduler.settings import read_origin, read_secrets
+from lunorash.scheduler.signing import verify
+from lunorash.server.functions import Context, FunctionTable, Job
+from lunorash.server.http import HttpAnswer, HttpRequest, Route
+
+__all__ = ["dispatch_route"]
+
+
+def dispatch_route(functions: FunctionTable, namespace: Callable[[Any], Any]) -> Route:
+    """Make the route that takes dispatches.
+
+    Args:
+        functions: what can be run.
+        namespace: finds the SchedulerDO binding in the environment.
+    """
+
+    async def receive(request: HttpRequest) -> HttpAnswer:
+        body = await request.body()
+        dispatch_id = verify(request.headers, body, read_secrets(request.env), int(time.time()))
+        dispatch = read_dispatch(body)
+        if not hmac.compare_digest(dispatch.audience.encode(), read_origin(request.env).encode()):
+            raise LunoraError("DISPATCH_UNAUTHENTICATED", "the dispatch was made for another origin")
+        scheduler = namespace(request.env)
+        if not await scheduler.get(scheduler.idFromString(dispatch.instance)).begin(dispatch_id):
+            raise LunoraError(
+                "DISPATCH_UNAUTHENTICATED",
+                "the scheduler says no: this dispatch has begun before, or is over",
+            )
+
+        def context(attempt: ReceivedAttempt) -> Context:
+            job = Job(
+                id=attempt.job,
+                incarnation=attempt.incarnation,
+                attempt=attempt.number,
+                scheduled_for=attempt.scheduled_for,
+            )
+            return Context(env=request.env, job=job, scheduler=request.scheduler())
+
+        receiver = Receiver(functions, context=context, log=print)
+
+        async def stream(write: Callable[[bytes], Awaitable[object]]) -> None:
+            await receiver.answer(dispatch.attempts, write)
+
+        return HttpAnswer(headers={"content-type": ANSWER_TYPE, "cache-control": "no-store"}, stream=stream)
+
+    return Route(method="POST", path=DISPATCH_PATH, handler=receive)

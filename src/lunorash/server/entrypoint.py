@@ -1,0 +1,107 @@
+"""The Cloudflare side of the HTTP server: a JavaScript request in, a JavaScript response out."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from js import Object, Response, TransformStream
+from pyodide.ffi import JsException, to_js
+from workers import WorkerEntrypoint
+
+from lunorash.codec import MAX_BODY_BYTES
+from lunorash.errors import LunoraError
+from lunorash.incident import report
+from lunorash.scheduler.client import Scheduler
+from lunorash.server.http import Handler, HttpAnswer, HttpRequest, find_route
+
+__all__ = ["make_entrypoint"]
+
+_CLOSE_S: Final = 10
+
+Routes = Mapping[str, Mapping[str, Handler]]
+
+
+def make_entrypoint(routes: Routes, scheduler: Callable[[Any], Scheduler]) -> type[Any]:
+    """Make the class that a Worker exports as ``Default``.
+
+    Args:
+        routes: handlers by path, then by method.
+        scheduler: makes the scheduler client of an environment.
+    """
+
+    class Default(WorkerEntrypoint):  # type: ignore[misc]
+        """The Worker's default entrypoint."""
+
+        async def fetch(self, request: Any) -> Any:
+            """Answer a request."""
+            return _respond(await _answer(routes, _read(request, self.env, scheduler)), self.ctx)
+
+    return Default
+
+
+async def _answer(routes: Routes, request: HttpRequest) -> HttpAnswer:
+    try:
+        return await find_route(routes, request.method, request.path)(request)
+    except LunoraError as error:
+        return HttpAnswer.of_error(error)
+    except Exception as error:  # noqa: BLE001
+        return HttpAnswer.of_error(report("a request", error))
+
+
+def _read(request: Any, env: Any, scheduler: Callable[[Any], Scheduler]) -> HttpRequest:
+    url = urlsplit(request.url)
+    source = request.js_object
+    headers = {str(entry[0]).lower(): str(entry[1]) for entry in source.headers}
+    return HttpRequest(
+        method=str(source.method),
+        path=url.path,
+        query=url.query,
+        headers=headers,
+        body=lambda: _read_body(source, headers),
+        env=env,
+        scheduler=lambda: scheduler(env),
+    )
+
+
+async def _read_body(source: Any, headers: Mapping[str, str]) -> bytes:
+    too_large = LunoraError("PAYLOAD_TOO_LARGE", f"the body is larger than {MAX_BODY_BYTES:,} bytes")
+    length = headers.get("content-length", "0")
+    if length.isdigit() and int(length) > MAX_BODY_BYTES:
+        raise too_large
+    if not source.body:
+        return b""
+    body = bytearray()
+    reader = source.body.getReader()
+    while not (chunk := await reader.read()).done:
+        body += chunk.value.to_bytes()
+        if len(body) > MAX_BODY_BYTES:
+            await reader.cancel()
+            raise too_large
+    return bytes(body)
+
+
+def _respond(answer: HttpAnswer, ctx: Any) -> Any:
+    headers = {"content-type": "application/json", **answer.headers}
+    options = to_js({"status": answer.status, "headers": headers}, dict_converter=Object.fromEntries)
+    if answer.stream is None:
+        return Response.new(answer.text, options)
+    pipe = TransformStream.new()
+    # The runtime keeps the invocation, and so the task, alive until the stream has ended.
+    ctx.waitUntil(asyncio.create_task(_write_all(answer.stream, pipe.writable.getWriter())))
+    return Response.new(pipe.readable, options)
+
+
+async def _write_all(stream: Callable[[Callable[[bytes], Awaitable[object]]], Awaitable[None]], writer: Any) -> None:
+    async def write(line: bytes) -> None:
+        await writer.write(to_js(line))
+
+    try:
+        await stream(write)
+        async with asyncio.timeout(_CLOSE_S):
+            await writer.close()
+    except (OSError, JsException, TimeoutError) as error:
+        # The reader is gone. It will not count what it did not read, so there is nobody left to tell.
+        print(f"lunora: an answer was not read to its end ({type(error).__name__})")

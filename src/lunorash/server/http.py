@@ -1,0 +1,106 @@
+"""Requests and answers as route handlers see them, free of Cloudflare."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import parse_qs
+
+from lunorash.codec import MAX_ENVELOPE_DEPTH, decode_json
+from lunorash.errors import LunoraError
+from lunorash.scheduler.client import Scheduler
+
+__all__ = ["Handler", "HttpAnswer", "HttpRequest", "Route", "find_route"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HttpRequest:
+    """A request.
+
+    Args:
+        method: in capitals.
+        path: from the first slash, without the query.
+        query: the text behind the question mark.
+        headers: by name in lower case.
+        body: reads the body, at most `lunorash.codec.MAX_BODY_BYTES` of it.
+        env: the Worker's bindings and variables.
+        scheduler: makes the app's scheduler client.
+    """
+
+    method: str
+    path: str
+    query: str
+    headers: Mapping[str, str]
+    body: Callable[[], Awaitable[bytes]]
+    env: Any
+    scheduler: Callable[[], Scheduler]
+
+    async def json(self) -> dict[str, Any]:
+        """The body as a JSON object.
+
+        Raises:
+            LunoraError: ``BAD_REQUEST`` when it is anything else, ``PAYLOAD_TOO_LARGE`` when it is too long.
+        """
+        value = decode_json(await self.body(), max_depth=MAX_ENVELOPE_DEPTH)
+        if not isinstance(value, dict):
+            raise LunoraError("BAD_REQUEST", "the body must be a JSON object")
+        return value
+
+    def parameter(self, name: str) -> str | None:
+        """The last value of a query parameter; None if it is absent or empty."""
+        values = parse_qs(self.query, max_num_fields=100).get(name)
+        return values[-1] if values else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HttpAnswer:
+    """An answer: JSON, or what ``stream`` writes line by line after the headers have gone."""
+
+    status: int = 200
+    body: Any = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    stream: Callable[[Callable[[bytes], Awaitable[object]]], Awaitable[None]] | None = None
+
+    @property
+    def text(self) -> str:
+        """The body as JSON text."""
+        return json.dumps(self.body)
+
+    @classmethod
+    def of_error(cls, error: LunoraError) -> HttpAnswer:
+        """The answer that tells an error."""
+        return cls(status=error.status, body={"error": error.to_dict()})
+
+
+Handler = Callable[[HttpRequest], Awaitable[HttpAnswer]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Route:
+    """One method on one path."""
+
+    method: str
+    path: str
+    handler: Handler
+
+
+def find_route(routes: Mapping[str, Mapping[str, Handler]], method: str, path: str) -> Handler:
+    """Find who answers.
+
+    Args:
+        routes: handlers by path, then by method.
+        method: the request's method.
+        path: the request's path.
+
+    Raises:
+        LunoraError: ``NOT_FOUND``, or ``METHOD_NOT_ALLOWED`` when the path is known.
+    """
+    methods = routes.get(path)
+    if methods is None:
+        raise LunoraError("NOT_FOUND", "there is nothing at this path")
+    handler = methods.get(method)
+    if handler is None:
+        raise LunoraError("METHOD_NOT_ALLOWED", f"this path takes {', '.join(sorted(methods))}")
+    return handler
