@@ -1,0 +1,126 @@
+"""`lunora demo`: a short story, told by a real Worker on this machine."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+from lunorash.cli.api import Api
+from lunorash.cli.dev_vars import read_dev_vars
+from lunorash.cli.local_server import make_server
+from lunorash.errors import LunoraError
+
+__all__ = ["demo", "tell"]
+
+_PATIENCE_S: Final = 30
+_POLL_S: Final = 0.02
+_SOON: Final = {"max_attempts": 2, "backoff": "exponential", "base_ms": 400}
+_HARDLY: Final = {"max_attempts": 1, "backoff": "linear", "base_ms": 300}
+
+
+def demo(project: Path) -> int:
+    """Start a Worker with nothing stored, tell the story, stop it; returns the exit status.
+
+    Args:
+        project: the folder of wrangler.jsonc.
+    """
+    with tempfile.TemporaryDirectory(prefix="lunora-demo-") as state:
+        server = make_server(project, port=0, persist_to=Path(state), say=lambda line: print(f"==> {line}", flush=True))
+        print("==> starting a Worker with nothing stored (a few seconds)", flush=True)
+        with server:
+            tell(Api(server.url, read_dev_vars(project)["LUNORA_ADMIN_TOKEN"]), lambda line: print(line, flush=True))
+    return 0
+
+
+def tell(api: Api, say: Callable[[str], None]) -> None:
+    """Tell the story.
+
+    Args:
+        api: the Worker.
+        say: told each line as it happens.
+
+    Raises:
+        LunoraError: ``DEMO_FAILED`` when it takes another turn than it should.
+    """
+    story = _Story(api, say)
+    say("\n1. A job now. It is stored in a Durable Object, its alarm fires, the Worker is called back.")
+    story.schedule("hello", "greetings:hello", {"name": "Ada"}, delay_ms=0)
+    story.follow("hello", until="succeeded")
+
+    say("\n2. A job that fails twice and then succeeds. It may be retried twice, after 0.4 s and 0.8 s.")
+    story.schedule("flaky", "greetings:flaky", {"failures": 2}, delay_ms=0, retry=_SOON)
+    story.follow("flaky", until="succeeded")
+
+    say("\n3. A job for tomorrow, cancelled today.")
+    story.schedule("tomorrow", "greetings:hello", {"name": "Bob"}, delay_ms=24 * 60 * 60 * 1000)
+    say(f"   cancel tomorrow: {api.post('/_lunora/admin/scheduled/cancel', {'id': 'tomorrow'})}")
+    story.follow("tomorrow", until="canceled")
+
+    say("\n4. A job that dies: one retry, and it fails both times.")
+    story.schedule("unlucky", "greetings:flaky", {"failures": 2}, delay_ms=0, retry=_HARDLY)
+    story.follow("unlucky", until="dead")
+    letters = api.get("/_lunora/admin/scheduled/dead")["records"]
+    say(f"   the dead letters: {', '.join(letter['id'] for letter in letters)}")
+    say("   nothing is lost: somebody looks at it, and retries it by hand")
+    say(f"   retry unlucky: {api.post('/_lunora/admin/scheduled/dead/retry', {'id': 'unlucky'})}")
+    story.follow("unlucky", until="succeeded")
+
+    status = api.get("/_lunora/admin/scheduled/status")
+    say(f"\nAt the end: {status['backlog']} waiting, {status['in_flight']} running, {status['dead']} dead.")
+
+
+class _Story:
+    """Follows jobs and says each change as it is seen."""
+
+    def __init__(self, api: Api, say: Callable[[str], None]) -> None:
+        self._api = api
+        self._say = say
+        self._begin = time.monotonic()
+        self._told: set[str] = set()
+
+    def schedule(self, job_id: str, target: str, args: dict[str, Any], **options: Any) -> None:
+        """Schedule a job and say so."""
+        self._api.post("/demo/schedule", {"id": job_id, "target": target, "args": args, **options})
+        self._line(job_id, f"scheduled {target} {args}")
+
+    def follow(self, job_id: str, *, until: str) -> None:
+        """Say what becomes of a job until it has come to rest in the state it should."""
+        deadline = time.monotonic() + _PATIENCE_S
+        while time.monotonic() < deadline:
+            job = self._api.get("/_lunora/admin/scheduled/get", id=job_id)["record"]
+            self._tell_changes(job)
+            if job["ended"] is not None:
+                if job["state"] != until:
+                    raise LunoraError("DEMO_FAILED", f"{job_id} is {job['state']}; it should be {until}")
+                return
+            time.sleep(_POLL_S)
+        raise LunoraError("DEMO_FAILED", f"{job_id} is not {until} after {_PATIENCE_S} s")
+
+    def _tell_changes(self, job: dict[str, Any]) -> None:
+        failures = sorted(job["failures"], key=lambda failure: failure["number"])
+        for failure in failures:
+            self._once(job, f"attempt {failure['number']} failed: {failure['code']}, {failure['message']}")
+        if job["state"] == "pending":
+            wait = max(0, job["due"] - time.time() * 1000) / 1000
+            again = f"again in {wait:.1f} s" if failures and not job["redrives"] else f"due in {wait:.1f} s"
+            self._once(job, "pending", f", {again}", after=len(failures))
+        elif job["state"] == "running":
+            self._once(job, f"running, attempt {job['attempts']}")
+        elif job["state"] == "succeeded":
+            self._once(job, f"succeeded at attempt {job['attempts']}")
+        else:
+            self._once(job, job["state"])
+
+    def _once(self, job: dict[str, Any], change: str, more: str = "", *, after: int = 0) -> None:
+        key = f"{job['id']} {job['redrives']} {change} {after}"
+        if change.startswith("attempt"):
+            key = f"{job['id']} {change}"
+        if key not in self._told:
+            self._told.add(key)
+            self._line(job["id"], change + more)
+
+    def _line(self, job_id: str, text: str) -> None:
+        self._say(f"   {time.monotonic() - self._begin:6.2f} s  {job_id:<9} {text}")

@@ -1,0 +1,56 @@
+"""The Worker on this machine's own workerd, as `lunora dev` and `lunora demo` start it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from lunorash.cli.dev_vars import FILE, ensure_dev_vars
+from lunorash.errors import LunoraError
+
+if TYPE_CHECKING:
+    from pytest_workers.runtime import DevServer
+
+__all__ = ["DEFAULT_PORT", "make_server"]
+
+DEFAULT_PORT: Final = 8787
+HEALTH_PATH: Final = "/_lunora/health"
+
+
+def make_server(
+    project: Path,
+    *,
+    port: int,
+    persist_to: Path | None,
+    say: Callable[[str], None],
+    echo: Callable[[str], None] | None = None,
+) -> DevServer:
+    """Make everything that a local run needs, and the server, not started yet.
+
+    Args:
+        project: the folder of wrangler.jsonc.
+        port: where it will answer; 0 picks a free port.
+        persist_to: where Durable Objects keep their state; None is where wrangler keeps it.
+        say: told what is done, a line at a time.
+        echo: told each line of the server's log.
+
+    Raises:
+        LunoraError: ``RUNTIME_NOT_INSTALLED`` without the package pytest-workers.
+        pytest_workers.errors.WorkersError: whatever is missing or does not fit, with the way out.
+    """
+    try:
+        from pytest_workers.runtime import DevServer, Project, prepare
+    except ImportError as error:
+        raise LunoraError(
+            "RUNTIME_NOT_INSTALLED", "the local runtime is not installed; run `uv add --dev 'lunorash[cli]'`"
+        ) from error
+    if ensure_dev_vars(project):
+        say(f"made {FILE} with fresh secrets")
+    loaded = Project.load(project)
+    prepare(loaded, say)
+    # On any other port .dev.vars would send the scheduler's calls to the wrong server.
+    own_origin = {} if port == DEFAULT_PORT else {"LUNORA_ORIGIN_URL": "{origin}"}
+    return DevServer(
+        loaded, port=port, persist_to=persist_to, vars=own_origin, health_path=HEALTH_PATH, echo=echo, progress=say
+    )

@@ -1,0 +1,71 @@
+"""A Worker of the integration tests as its tests talk to it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import httpx
+from pytest_workers.worker import Worker
+
+TOKEN = "tests-only-0123456789abcdef0123456789abcdef"
+SECRET = "whsec_dGVzdHMgb25seTogdGhpcyBrZXkgc2lnbnMgbm90aGluZyByZWFs"
+ADMIN = "/_lunora/admin/scheduled"
+
+
+class Client:
+    """Schedules jobs on a Worker, looks at them, and waits for them."""
+
+    def __init__(self, worker: Worker) -> None:
+        self.worker = worker
+        self.http = httpx.Client(timeout=30, headers={"authorization": f"Bearer {TOKEN}"})
+
+    def call(self, method: str, path: str, body: Any = None, **query: Any) -> httpx.Response:
+        return self.http.request(method, self.worker.url + path, json=body, params=query)
+
+    def schedule(self, target: str, args: dict[str, Any] | None = None, **fields: Any) -> str:
+        answer = self.call("POST", "/demo/schedule", {"target": target, "args": args or {}, **fields})
+        assert answer.status_code == 200, answer.text
+        job_id: str = answer.json()["id"]
+        return job_id
+
+    def refusal(self, **fields: Any) -> tuple[int, str, str]:
+        """Status, code and message of a schedule call that must be refused."""
+        answer = self.call("POST", "/demo/schedule", fields)
+        error = answer.json()["error"]
+        return answer.status_code, error["code"], error["message"]
+
+    def get(self, job_id: str) -> dict[str, Any]:
+        record: dict[str, Any] = self.call("GET", f"{ADMIN}/get", id=job_id).json()["record"]
+        return record
+
+    def status(self) -> dict[str, Any]:
+        status: dict[str, Any] = self.call("GET", f"{ADMIN}/status").json()
+        return status
+
+    def journal(self, job_id: str | None = None) -> list[dict[str, Any]]:
+        entries = self.call("GET", "/test/journal").json()
+        return [entry for entry in entries if job_id in (None, entry["job"])]
+
+    def wait(self, job_id: str, state: str, *, within: float = 20) -> dict[str, Any]:
+        """Wait until a job is in a state; returns its record."""
+        return wait_for(
+            lambda: self._in_state(job_id, state), f"{job_id} to be {state}", within, lambda: self.get(job_id)
+        )
+
+    def _in_state(self, job_id: str, state: str) -> dict[str, Any] | None:
+        record = self.get(job_id)
+        return record if record and record["state"] == state else None
+
+
+T = TypeVar("T")
+
+
+def wait_for(condition: Callable[[], T], what: str, within: float, otherwise: Callable[[], object] = lambda: "") -> T:
+    """Wait until a condition is true and return its value; fail with what was there instead."""
+    deadline = time.monotonic() + within
+    while not (value := condition()):
+        assert time.monotonic() < deadline, f"waited {within} s for {what}; there is {otherwise()}"
+        time.sleep(0.05)
+    return value
