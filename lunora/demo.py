@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from lunorash.scheduler import RetryPolicy, RunOptions
 from lunorash.server import HttpAnswer, HttpRequest, LunoraError, Route
-from lunorash.server.admin_token import require_admin
+from lunorash.studio.admin_token import require_admin
 
 _FIELDS: Final = {"delay_ms", "at_ms", "target", "args", "id", "retry", "timeout_ms", "shard_key"}
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import pydantic_core
 
-from lunorash.errors import LunoraError
+from lunorash.errors import LunoraError, shown
 
 __all__ = [
     "MAX_ARGS_BYTES",
@@ -36,6 +36,7 @@ MAX_BODY_BYTES: Final = 1024 * 1024
 MAX_ARGS_BYTES: Final = 1_000_000
 """The largest arguments of one job, as UTF-8 JSON: with its envelope it must fit one dispatch."""
 
+_SHOWN_PATH: Final = 200
 _MAX_INT_BITS: Final = 12_900  # below Python's limit of 4,300 digits, so whatever is stored can be read back
 
 
@@ -93,8 +94,7 @@ def decode_json(text: str | bytes, *, what: str = "the body", max_depth: int = M
         value = pydantic_core.from_json(text, allow_inf_nan=False, cache_strings="none")
     except ValueError as error:
         raise LunoraError("BAD_REQUEST", f"{what} is not JSON: {error}") from None
-    if _depth_exceeds(value, max_depth):
-        raise LunoraError("BAD_REQUEST", f"{what} is nested more than {max_depth} levels deep")
+    _check_parsed(value, what, max_depth)
     return value
 
 
@@ -103,17 +103,24 @@ def _check(root: Any, what: str) -> None:
     seen = 0
     while stack:
         value, path, depth = stack.pop()
+        path = path[:_SHOWN_PATH]  # a path is made for every value, so a long key must not make each long
         seen += 1
         if seen > MAX_ARGS_BYTES:  # a value that contains one list many times over can be small and yet endless
             raise LunoraError("PAYLOAD_TOO_LARGE", f"{what} hold more than {MAX_ARGS_BYTES:,} values")
         if isinstance(value, dict | list) and depth > MAX_DEPTH:
-            raise _refused(what, f"is nested more than {MAX_DEPTH} levels deep, at {path[:200]}")
+            raise _refused(what, f"is nested more than {MAX_DEPTH} levels deep, at {path}")
         if isinstance(value, dict):
             for key, item in value.items():
                 if not isinstance(key, str):
-                    raise _refused(path, f"has the key {_shown(key)}, {_kind(key)}; keys are strings")
+                    raise _refused(path, f"has the key {shown(key)}, {_kind(key)}; keys are strings")
                 _check_text(key, f"a key of {path}")
-                stack.append((item, f"{path}.{key}" if key.isidentifier() else f"{path}[{_shown(key)}]", depth + 1))
+                stack.append(
+                    (
+                        item,
+                        f"{path}.{key}" if len(key) <= 60 and key.isidentifier() else f"{path}[{shown(key)}]",
+                        depth + 1,
+                    )
+                )
         elif isinstance(value, list):
             stack.extend((item, f"{path}[{index}]", depth + 1) for index, item in enumerate(value))
         else:
@@ -142,28 +149,26 @@ def _check_text(text: str, path: str) -> None:
         raise _refused(path, "holds half of a surrogate pair, which UTF-8 cannot carry") from None
 
 
-def _depth_exceeds(value: Any, limit: int) -> bool:
-    level = [value]
-    for _ in range(limit + 1):
+def _check_parsed(value: Any, what: str, max_depth: int) -> None:
+    """The parser lets through two things that nobody can store: deep nesting, and 1e999, which becomes infinity."""
+    level, depth = [value], 0
+    while level:
+        if any(isinstance(item, float) and not math.isfinite(item) for item in level):
+            raise LunoraError("BAD_REQUEST", f"{what} holds a number that is too large")
+        containers = [item for item in level if isinstance(item, dict | list)]
+        depth += 1
+        if containers and depth > max_depth:
+            raise LunoraError("BAD_REQUEST", f"{what} is nested more than {max_depth} levels deep")
         level = [
             item
-            for container in level
-            if isinstance(container, dict | list)
+            for container in containers
             for item in (container.values() if isinstance(container, dict) else container)
         ]
-        if not level:
-            return False
-    return True
 
 
 def _kind(value: Any) -> str:
     return f"of type {type(value).__name__}"
 
 
-def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
-
-
 def _refused(path: str, why: str) -> LunoraError:
-    return LunoraError("INVALID_INPUT", f"{path[:300]} {why}")
+    return LunoraError("INVALID_INPUT", f"{path} {why}")

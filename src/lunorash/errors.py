@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
-__all__ = ["STATUS_BY_CODE", "LunoraError"]
+__all__ = ["STATUS_BY_CODE", "LunoraError", "shown"]
 
 STATUS_BY_CODE: Final[Mapping[str, int]] = MappingProxyType(
     {
@@ -39,6 +39,20 @@ STATUS_BY_CODE: Final[Mapping[str, int]] = MappingProxyType(
     }
 )
 """Every code with the HTTP status it answers with. Codes are a contract; messages are not."""
+
+
+def shown(value: object, limit: int = 80) -> str:
+    """A refused value as a message shows it: enough to recognise it, never all of something large.
+
+    Args:
+        value: what was refused.
+        limit: how many characters to show at most.
+    """
+    try:
+        text = repr(value)
+    except Exception:  # noqa: BLE001 - such as an integer of more digits than Python will print
+        text = f"a {type(value).__name__} that cannot be shown"
+    return text if len(text) <= limit else text[: limit - 3] + "..."
 
 
 class LunoraError(Exception):

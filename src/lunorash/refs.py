@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from lunorash.errors import LunoraError
+from lunorash.errors import LunoraError, shown
 
 __all__ = ["check_function_path"]
 
@@ -24,10 +24,9 @@ def check_function_path(target: Any) -> str:
         'billing:end_trial'
     """
     if not isinstance(target, str) or len(target) > _MAX_LENGTH or not _PATH.fullmatch(target):
-        shown = repr(target)
         raise LunoraError(
             "INVALID_INPUT",
-            f"the target {shown if len(shown) <= 80 else shown[:77] + '...'} is not a function path: write "
+            f"the target {shown(target)} is not a function path: write "
             f'module:name, such as "billing:end_trial" or "crons.jobs:run", at most {_MAX_LENGTH} characters',
         )
     return target

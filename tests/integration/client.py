@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import httpx
 from pytest_workers.worker import Worker
@@ -62,7 +62,12 @@ class Client:
 T = TypeVar("T")
 
 
-def wait_for(condition: Callable[[], T], what: str, within: float, otherwise: Callable[[], object] = lambda: "") -> T:
+def wait_for(
+    condition: Callable[[], T | Literal[False] | None],
+    what: str,
+    within: float,
+    otherwise: Callable[[], object] = lambda: "",
+) -> T:
     """Wait until a condition is true and return its value; fail with what was there instead."""
     deadline = time.monotonic() + within
     while not (value := condition()):

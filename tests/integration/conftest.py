@@ -33,5 +33,14 @@ def launch(worker_factory: Callable[..., Worker]) -> Iterator[Launch]:
 
 @pytest.fixture(scope="session")
 def shared(launch: Launch) -> Client:
-    """A Worker that nobody stops."""
-    return launch(name="shared")
+    """A Worker that nobody stops. Three jobs of 90 s run on it from the start, beside whatever the tests do."""
+    client = launch(name="shared")
+    for number in range(3):
+        client.schedule("probes:slow", {"seconds": 90}, id=f"long-{number}")
+    return client
+
+
+@pytest.fixture(scope="session")
+def long_jobs(shared: Client) -> list[str]:
+    """The ids of those three."""
+    return [f"long-{number}" for number in range(3)]

@@ -65,5 +65,5 @@ class Alarm:
         self._armed, self._known = None, False
 
     def lost(self, now: int) -> bool:
-        """Whether the alarm should have gone off long ago."""
-        return self._armed is not None and self._armed < now - _LATE_MS
+        """Whether the alarm should have gone off long ago, or may not stand at all."""
+        return not self._known or (self._armed is not None and self._armed < now - _LATE_MS)

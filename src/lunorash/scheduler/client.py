@@ -140,8 +140,6 @@ class Scheduler:
         Raises:
             LunoraError: ``INVALID_INPUT`` for states, cursor or limit.
         """
-        if not states:
-            raise LunoraError("INVALID_INPUT", "states is empty; name at least one")
         question = json.dumps({"states": [*states], "cursor": cursor, "limit": limit})
         page = await self._call("list", question, again=True)
         return Page(jobs=tuple(JobRecord.from_dict(job) for job in page["jobs"]), cursor=page["cursor"])

@@ -113,7 +113,6 @@ class SchedulerDO(DurableObject):  # type: ignore[misc]
         try:
             if self._alarm.lost(_now()):
                 # cloudflare/cloudflare-docs#18324: whoever asks for anything wakes a scheduler that overslept
-                print("the alarm was lost; it is armed again")
                 self._engine.rearm(_now())
             return json.dumps({"ok": work()})
         except LunoraError as error:

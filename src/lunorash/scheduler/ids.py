@@ -8,7 +8,7 @@ import secrets
 from collections.abc import Callable
 from typing import Any, Final
 
-from lunorash.errors import LunoraError
+from lunorash.errors import LunoraError, shown
 
 __all__ = ["check_id", "mint_id"]
 
@@ -42,10 +42,9 @@ def check_id(value: Any) -> str:
         'end-trial_42'
     """
     if not isinstance(value, str) or not _ID.fullmatch(value):
-        shown = repr(value)
         raise LunoraError(
             "INVALID_SCHEDULE_ID",
-            f"the id {shown if len(shown) <= 80 else shown[:77] + '...'} cannot be used: an id is 1 to 64 of "
+            f"the id {shown(value)} cannot be used: an id is 1 to 64 of "
             "A-Z, a-z, 0-9, '_' and '-', and does not start with '-'",
         )
     return value

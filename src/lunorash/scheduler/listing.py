@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, Final
 
-from lunorash.errors import LunoraError
+from lunorash.errors import LunoraError, shown
 from lunorash.scheduler.breaker import Breaker
 from lunorash.scheduler.job import State
 from lunorash.scheduler.store import Row, Store
@@ -81,10 +81,12 @@ def page(store: Store, states: Sequence[State], cursor: str | None, limit: int) 
         LunoraError: ``INVALID_INPUT`` for a limit, a state or a cursor that cannot be.
     """
     if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= MAX_PAGE:
-        raise LunoraError("INVALID_INPUT", f"limit is {limit!r}; it must be a whole number from 1 to {MAX_PAGE}")
+        raise LunoraError("INVALID_INPUT", f"limit is {shown(limit)}; it must be a whole number from 1 to {MAX_PAGE}")
+    if not states or len(set(states)) != len(states):
+        raise LunoraError("INVALID_INPUT", f"states is {shown(states)}; name at least one, and none twice")
     for state in states:
         if state not in _PAGES:
-            raise LunoraError("INVALID_INPUT", f"state is {state!r}; it must be one of {', '.join(_PAGES)}")
+            raise LunoraError("INVALID_INPUT", f"state is {shown(state)}; it must be one of {', '.join(_PAGES)}")
     state, position, last_id = _start(states[0]) if cursor is None else _read_cursor(cursor, states)
     while True:
         jobs, more = _fitting(store.execute(_PAGES[state], position, last_id, limit + 1), limit)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from lunorash.errors import LunoraError
+from lunorash.errors import LunoraError, shown
 from lunorash.scheduler.ids import check_id
 from lunorash.scheduler.retry import RetryPolicy
 
@@ -56,11 +56,12 @@ class RunOptions:
         if self.id is not None:
             check_id(self.id)
         if self.retry is not None and not isinstance(self.retry, RetryPolicy):
-            raise LunoraError("INVALID_INPUT", f"retry is {self.retry!r}; it must be a RetryPolicy")
-        if self.shard_key is not None and not (
-            isinstance(self.shard_key, str) and 1 <= len(self.shard_key) <= _MAX_SHARD_KEY
-        ):
-            raise LunoraError("INVALID_INPUT", f"shard_key must be a string of 1 to {_MAX_SHARD_KEY} characters")
+            raise LunoraError("INVALID_INPUT", f"retry is {shown(self.retry)}; it must be a RetryPolicy")
+        if self.shard_key is not None and not _is_shard_key(self.shard_key):
+            raise LunoraError(
+                "INVALID_INPUT",
+                f"shard_key is {shown(self.shard_key)}; it must be a string of 1 to {_MAX_SHARD_KEY} characters",
+            )
         self.timeout_ms  # noqa: B018 - a bad timeout is refused here, not when the job is scheduled
 
     @property
@@ -70,7 +71,9 @@ class RunOptions:
             return DEFAULT_TIMEOUT_MS
         timeout = _milliseconds(self.timeout, "timeout")
         if not 1 <= timeout <= _MAX_TIMEOUT_MS:
-            raise LunoraError("INVALID_INPUT", f"timeout is {self.timeout!r}; an attempt may take from 1 ms to 24 h")
+            raise LunoraError(
+                "INVALID_INPUT", f"timeout is {shown(self.timeout)}; an attempt may take from 1 ms to 24 h"
+            )
         return timeout
 
 
@@ -89,10 +92,10 @@ def delay_ms(delay: Any, *, now: int) -> int:
         1209600000
     """
     milliseconds = _milliseconds(delay, "delay")
-    if milliseconds < 0:
-        raise LunoraError("INVALID_INPUT", f"delay is {delay!r}; it must be 0 or more milliseconds")
+    if delay < (timedelta(0) if isinstance(delay, timedelta) else 0):
+        raise LunoraError("INVALID_INPUT", f"delay is {shown(delay)}; it must be 0 or more milliseconds")
     if now + milliseconds > MAX_INSTANT_MS:
-        raise LunoraError("INVALID_INPUT", f"delay is {delay!r}: too far; {_LATEST}")
+        raise LunoraError("INVALID_INPUT", f"delay is {shown(delay)}: too far; {_LATEST}")
     return milliseconds
 
 
@@ -121,17 +124,25 @@ def instant_ms(instant: Any) -> int:
     else:
         milliseconds = _milliseconds(instant, "instant", wants="epoch milliseconds or a datetime with a time zone")
     if milliseconds > MAX_INSTANT_MS:
-        raise LunoraError("INVALID_INPUT", f"the instant {instant!r} is too far; {_LATEST}")
+        raise LunoraError("INVALID_INPUT", f"the instant {shown(instant)} is too far; {_LATEST}")
     return max(0, milliseconds)
 
 
 _LATEST: Final = f"the latest is {MAX_INSTANT_MS:,} ms after 1970, in the year 33658"
 
 
+def _is_shard_key(value: object) -> bool:
+    if not isinstance(value, str) or not 1 <= len(value) <= _MAX_SHARD_KEY:
+        return False
+    return not any("\ud800" <= character <= "\udfff" for character in value)  # half a pair is no UTF-8
+
+
 def _milliseconds(value: Any, name: str, *, wants: str = "milliseconds or a timedelta") -> int:
     if isinstance(value, timedelta):
         return -(-value // timedelta(milliseconds=1))
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    if not isinstance(value, float):
         raise LunoraError("INVALID_INPUT", f"{name} is of type {type(value).__name__}; it must be {wants}")
     if not math.isfinite(value):
         raise LunoraError("INVALID_INPUT", f"{name} is {value}; it must be a finite number")

@@ -45,6 +45,7 @@ ANSWER_TYPE: Final = "application/x-ndjson"
 """The content type of an answer; anything else comes from somebody else."""
 VERSION: Final = 1
 MAX_LINE: Final = 1024 * 1024
+MAX_CODE: Final = 100
 MAX_MESSAGE: Final = 2_000
 """The longest error text that is kept of an attempt, in characters."""
 
@@ -165,13 +166,23 @@ def encode_results(results: Iterable[Result]) -> bytes:
             "attempt": result.attempt,
             "outcome": result.outcome,
             "retryable": result.retryable,
-            "code": result.code,
-            "message": None if result.message is None else result.message[:MAX_MESSAGE],
+            "code": _text(result.code, MAX_CODE),
+            "message": _text(result.message, MAX_MESSAGE),
         }
         for result in results
     ]
-    # ASCII only: an error text may hold anything, half a surrogate pair too
     return json.dumps({"type": "results", "results": wire}).encode() + b"\n"
+
+
+def _text(value: object, limit: int) -> str | None:
+    """What an app put into an error, fit to travel: it may be no text at all, endless, or half a surrogate pair."""
+    if value is None:
+        return None
+    try:
+        text = str(value)
+    except Exception:  # noqa: BLE001 - an exception that cannot even say what it is
+        text = f"a {type(value).__name__} without a text"
+    return text[:limit].encode("utf-8", "replace").decode()
 
 
 def read_line(line: str) -> Results | Heartbeat | End:
@@ -196,10 +207,15 @@ async def split_lines(chunks: AsyncIterator[str]) -> AsyncIterator[str]:
     rest = ""
     async for chunk in chunks:
         *lines, rest = (rest + chunk).split("\n")
-        if len(rest) > MAX_LINE:
-            raise LunoraError("BAD_REQUEST", f"a line of the answer is longer than {MAX_LINE:,} characters")
         for line in lines:
+            _check_length(line)
             yield line
+        _check_length(rest)
+
+
+def _check_length(line: str) -> None:
+    if len(line) > MAX_LINE:
+        raise LunoraError("BAD_REQUEST", f"a line of the answer is longer than {MAX_LINE:,} characters")
 
 
 def _first(error: ValidationError) -> str:

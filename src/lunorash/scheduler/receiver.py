@@ -11,9 +11,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
 from lunorash.errors import LunoraError
+from lunorash.functions import Context, FunctionTable
 from lunorash.scheduler.job import Result
 from lunorash.scheduler.protocol import END, HEARTBEAT, ReceivedAttempt, encode_results
-from lunorash.server.functions import Context, FunctionTable
 
 __all__ = ["HEARTBEAT_S", "WRITE_TIMEOUT_S", "Receiver"]
 
@@ -51,7 +51,8 @@ class Receiver:
 
         If nobody reads any more, the attempts are cancelled and nothing further is written.
         """
-        running = {asyncio.create_task(self._attempt(attempt)) for attempt in attempts}
+        stopping = asyncio.Event()
+        running = {asyncio.create_task(self._attempt(attempt, stopping)) for attempt in attempts}
         clock = asyncio.get_running_loop().time
         beat_at = clock() + HEARTBEAT_S
         try:
@@ -68,6 +69,7 @@ class Receiver:
         except TimeoutError:
             self._log(f"nobody reads the answer any more: {len(running)} attempts are cancelled")
         finally:
+            stopping.set()
             await self._stop(running)
 
     async def _stop(self, running: set[asyncio.Task[Result]]) -> None:
@@ -78,7 +80,7 @@ class Receiver:
             if stubborn:
                 self._log(f"{len(stubborn)} functions go on although they were cancelled")
 
-    async def _attempt(self, attempt: ReceivedAttempt) -> Result:
+    async def _attempt(self, attempt: ReceivedAttempt, stopping: asyncio.Event) -> Result:
         try:
             call = self._functions.bind(attempt.target, attempt.args)
         except LunoraError as error:
@@ -89,14 +91,16 @@ class Receiver:
                 code=error.code,
                 message=error.message,
             )
-        failure = await self._failure(call, attempt)
+        failure = await self._failure(call, attempt, stopping)
         if failure is None:
             return Result(job=attempt.job, attempt=attempt.number, outcome="ok")
         return Result(
             job=attempt.job, attempt=attempt.number, outcome="failed", code=failure.code, message=failure.message
         )
 
-    async def _failure(self, call: Callable[[Context], object], attempt: ReceivedAttempt) -> LunoraError | None:
+    async def _failure(
+        self, call: Callable[[Context], object], attempt: ReceivedAttempt, stopping: asyncio.Event
+    ) -> LunoraError | None:
         limit = asyncio.timeout(attempt.timeout_ms / 1000)
         try:
             async with limit:
@@ -109,12 +113,9 @@ class Receiver:
             if limit.expired():
                 return LunoraError("ATTEMPT_TIMED_OUT", f"it took longer than its {attempt.timeout_ms:,} ms")
             return _unexpected(error)
-        except asyncio.CancelledError as error:
-            task = asyncio.current_task()
-            if task is not None and task.cancelling():
+        except BaseException as error:
+            if isinstance(error, asyncio.CancelledError) and stopping.is_set():
                 raise
-            return _unexpected(error)  # the function cancelled itself, nobody asked us to stop
-        except (Exception, SystemExit, KeyboardInterrupt) as error:  # noqa: BLE001 - whatever it is, it ends one attempt
             return _unexpected(error)
         return None
 
@@ -128,5 +129,5 @@ def _unexpected(error: BaseException) -> LunoraError:
     try:
         text = str(error)
     except Exception:  # noqa: BLE001 - an exception that cannot even say what it is
-        text = "(it has no text)"
+        text = "it has no text"
     return LunoraError("ATTEMPT_FAILED", f"{type(error).__name__}: {text}")

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, Literal, get_args
 
-from lunorash.errors import LunoraError
+from lunorash.errors import LunoraError, shown
 
 __all__ = ["DEFAULT_RETRY", "MAX_DELAY_MS", "Backoff", "RetryPolicy"]
 
@@ -92,7 +92,7 @@ class RetryPolicy:
         if unknown:
             raise LunoraError(
                 "INVALID_INPUT",
-                f"retry has no field {unknown[0]!r}; it has {', '.join(sorted(cls.__slots__))}",
+                f"retry has no field {shown(unknown[0])}; it has {', '.join(sorted(cls.__slots__))}",
             )
         return cls(**fields)
 
@@ -103,7 +103,7 @@ def _check_int(field: str, value: object, low: int, high: int) -> None:
 
 
 def _refused(field: str, value: object, rule: str) -> LunoraError:
-    return LunoraError("INVALID_INPUT", f"retry.{field} is {value!r}; it {rule}")
+    return LunoraError("INVALID_INPUT", f"retry.{field} is {shown(value)}; it {rule}")
 
 
 DEFAULT_RETRY: Final = RetryPolicy()

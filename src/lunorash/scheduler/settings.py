@@ -11,7 +11,7 @@ import re
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from lunorash.errors import LunoraError
+from lunorash.errors import LunoraError, shown
 
 __all__ = ["MIN_SECRET_BYTES", "decode_secret", "read_origin", "read_secrets"]
 
@@ -37,15 +37,16 @@ def read_origin(env: Any) -> str:
         )
     try:
         parts = urlsplit(value)
-        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.username is None
-        usable = usable and parts.path in ("", "/") and not parts.query and not parts.fragment
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.path in ("", "/")
         _ = parts.port
     except ValueError:
         usable = False
-    if not usable or re.search(r"\s", value):
+    if not usable or re.search(r"[\s?#@\\]", value):
+        # a value with a user in it may hold a password
+        what = "has a user in it" if "@" in value else f"is {shown(value)}"
         raise LunoraError(
             "ORIGIN_INVALID",
-            f"LUNORA_ORIGIN_URL is {value[:100]!r}; it must be an origin, such as https://app.example.com, "
+            f"LUNORA_ORIGIN_URL {what}; it must be an origin, such as https://app.example.com, "
             "without a path, a query or a user",
         )
     return value.rstrip("/")

@@ -1,9 +1,9 @@
 """What app code imports to make a Worker."""
 
 from lunorash.errors import LunoraError
+from lunorash.functions import Context, Job
+from lunorash.http import HttpAnswer, HttpRequest, Route
 from lunorash.server.app import App, AppBuilder, define_app
-from lunorash.server.functions import Context, Job
-from lunorash.server.http import HttpAnswer, HttpRequest, Route
 
 __all__ = [
     "App",

@@ -7,10 +7,10 @@ from types import MappingProxyType
 from typing import Any
 
 from lunorash.errors import LunoraError
+from lunorash.functions import FunctionTable
+from lunorash.http import Handler, HttpAnswer, HttpRequest, Route
 from lunorash.scheduler.client import Scheduler, create_scheduler
 from lunorash.server.dispatch_route import dispatch_route
-from lunorash.server.functions import FunctionTable
-from lunorash.server.http import Handler, HttpAnswer, HttpRequest, Route
 from lunorash.studio.admin import ADMIN_ROUTES
 
 __all__ = ["App", "AppBuilder", "define_app"]

@@ -8,12 +8,12 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from lunorash.errors import LunoraError
+from lunorash.functions import Context, FunctionTable, Job
+from lunorash.http import HttpAnswer, HttpRequest, Route
 from lunorash.scheduler.protocol import ANSWER_TYPE, DISPATCH_PATH, ReceivedAttempt, read_dispatch
 from lunorash.scheduler.receiver import Receiver
 from lunorash.scheduler.settings import read_origin, read_secrets
 from lunorash.scheduler.signing import verify
-from lunorash.server.functions import Context, FunctionTable, Job
-from lunorash.server.http import HttpAnswer, HttpRequest, Route
 
 __all__ = ["dispatch_route"]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -13,9 +14,9 @@ from workers import WorkerEntrypoint
 
 from lunorash.codec import MAX_BODY_BYTES
 from lunorash.errors import LunoraError
+from lunorash.http import Handler, HttpAnswer, HttpRequest, find_route
 from lunorash.incident import report
 from lunorash.scheduler.client import Scheduler
-from lunorash.server.http import Handler, HttpAnswer, HttpRequest, find_route
 
 __all__ = ["make_entrypoint"]
 
@@ -37,7 +38,10 @@ def make_entrypoint(routes: Routes, scheduler: Callable[[Any], Scheduler]) -> ty
 
         async def fetch(self, request: Any) -> Any:
             """Answer a request."""
-            return _respond(await _answer(routes, _read(request, self.env, scheduler)), self.ctx)
+            body = _Body(request.js_object)
+            answer = await _answer(routes, _read(request, self.env, body, scheduler))
+            await body.discard()
+            return _respond(answer, self.ctx)
 
     return Default
 
@@ -51,36 +55,43 @@ async def _answer(routes: Routes, request: HttpRequest) -> HttpAnswer:
         return HttpAnswer.of_error(report("a request", error))
 
 
-def _read(request: Any, env: Any, scheduler: Callable[[Any], Scheduler]) -> HttpRequest:
+def _read(request: Any, env: Any, body: _Body, scheduler: Callable[[Any], Scheduler]) -> HttpRequest:
     url = urlsplit(request.url)
-    source = request.js_object
-    headers = {str(entry[0]).lower(): str(entry[1]) for entry in source.headers}
     return HttpRequest(
-        method=str(source.method),
+        method=str(request.js_object.method),
         path=url.path,
         query=url.query,
-        headers=headers,
-        body=lambda: _read_body(source, headers),
+        headers=body.headers,
+        body=body.read,
         env=env,
         scheduler=lambda: scheduler(env),
     )
 
 
-async def _read_body(source: Any, headers: Mapping[str, str]) -> bytes:
-    too_large = LunoraError("PAYLOAD_TOO_LARGE", f"the body is larger than {MAX_BODY_BYTES:,} bytes")
-    length = headers.get("content-length", "0")
-    if length.isdigit() and int(length) > MAX_BODY_BYTES:
-        raise too_large
-    if not source.body:
-        return b""
-    body = bytearray()
-    reader = source.body.getReader()
-    while not (chunk := await reader.read()).done:
-        body += chunk.value.to_bytes()
-        if len(body) > MAX_BODY_BYTES:
-            await reader.cancel()
-            raise too_large
-    return bytes(body)
+class _Body:
+    """The body of a request, read at most once and never beyond the limit."""
+
+    def __init__(self, source: Any) -> None:
+        self.headers = {str(entry[0]).lower(): str(entry[1]) for entry in source.headers}
+        self._stream = source.body or None
+
+    async def read(self) -> bytes:
+        stream, self._stream = self._stream, None
+        if stream is None:
+            return b""
+        body = bytearray()
+        reader = stream.getReader()
+        while not (chunk := await reader.read()).done:
+            body += chunk.value.to_bytes()
+            if len(body) > MAX_BODY_BYTES:
+                await reader.cancel()
+                raise LunoraError("PAYLOAD_TOO_LARGE", f"the body is larger than {MAX_BODY_BYTES:,} bytes")
+        return bytes(body)
+
+    async def discard(self) -> None:
+        """Read what nobody asked for: a connection whose request was left lying breaks at the next one."""
+        with suppress(LunoraError):
+            await self.read()
 
 
 def _respond(answer: HttpAnswer, ctx: Any) -> Any:

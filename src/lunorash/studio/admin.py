@@ -9,11 +9,11 @@ from dataclasses import asdict
 from typing import Any, Final, cast
 
 from lunorash.errors import LunoraError
+from lunorash.http import Handler, HttpAnswer, HttpRequest, Route
 from lunorash.scheduler.ids import check_id
 from lunorash.scheduler.job import State
 from lunorash.scheduler.record import JobRecord, Page
-from lunorash.server.admin_token import require_admin
-from lunorash.server.http import Handler, HttpAnswer, HttpRequest, Route
+from lunorash.studio.admin_token import require_admin
 
 __all__ = ["ADMIN_ROUTES", "job_dict"]
 

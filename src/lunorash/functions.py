@@ -6,10 +6,13 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lunorash.errors import LunoraError
 from lunorash.refs import check_function_path
+
+if TYPE_CHECKING:
+    from lunorash.scheduler.client import Scheduler
 
 __all__ = ["Auth", "Context", "FunctionTable", "Job"]
 
@@ -54,7 +57,7 @@ class Context:
 
     env: Any
     job: Job
-    scheduler: Any = None
+    scheduler: Scheduler
     auth: Auth = Auth()
 
 
@@ -101,6 +104,6 @@ class FunctionTable:
             raise LunoraError("FUNCTION_NOT_FOUND", f"this Worker has no function {path!r}; it has {known}")
         try:
             inspect.signature(function).bind(None, **args)
-        except TypeError as error:
+        except (TypeError, ValueError) as error:  # ValueError: some built-in functions have no signature
             raise LunoraError("INVALID_INPUT", f"the arguments do not fit {path}: {error}") from None
         return lambda ctx: function(ctx, **args)

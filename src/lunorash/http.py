@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
 
 from lunorash.codec import MAX_ENVELOPE_DEPTH, decode_json
 from lunorash.errors import LunoraError
-from lunorash.scheduler.client import Scheduler
+
+if TYPE_CHECKING:
+    from lunorash.scheduler.client import Scheduler
 
 __all__ = ["Handler", "HttpAnswer", "HttpRequest", "Route", "find_route"]
 
@@ -50,7 +52,10 @@ class HttpRequest:
 
     def parameter(self, name: str) -> str | None:
         """The last value of a query parameter; None if it is absent or empty."""
-        values = parse_qs(self.query, max_num_fields=100).get(name)
+        try:
+            values = parse_qs(self.query, max_num_fields=100).get(name)
+        except ValueError:
+            raise LunoraError("BAD_REQUEST", "the query has more than 100 fields") from None
         return values[-1] if values else None
 
 
