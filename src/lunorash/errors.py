@@ -27,6 +27,7 @@ STATUS_BY_CODE: Final[Mapping[str, int]] = MappingProxyType(
         "SCHEDULER_UNAVAILABLE": 503,
         "ORIGIN_NOT_CONFIGURED": 500,
         "ORIGIN_INVALID": 500,
+        "DISPATCH_INVALID": 500,
         "SCHEDULER_SECRET_NOT_CONFIGURED": 500,
         "SCHEDULER_SECRET_INVALID": 500,
         # what became of an attempt

@@ -22,7 +22,7 @@ from lunorash.scheduler.fetch_transport import FetchTransport
 from lunorash.scheduler.ids import mint_id
 from lunorash.scheduler.job import NewJob
 from lunorash.scheduler.schema import migrate
-from lunorash.scheduler.settings import read_origin, read_secrets
+from lunorash.scheduler.settings import read_loopback, read_origin, read_secrets
 
 __all__ = ["SchedulerDO"]
 
@@ -40,9 +40,9 @@ class SchedulerDO(DurableObject):  # type: ignore[misc]
         self._store = DurableStore(ctx.storage)
         migrate(self._store)
         try:
-            self._origin, key, problem = read_origin(env), read_secrets(env)[0], ""
+            self._origin, key, loopback, problem = read_origin(env), read_secrets(env)[0], read_loopback(env), ""
         except LunoraError as error:
-            self._origin, key, problem = "", b"", error.message
+            self._origin, key, loopback, problem = "", b"", False, error.message
         # Called, not awaited: the alarm then belongs to the transaction that is open. Closing the wrapper's
         # coroutine says that nobody means to await it.
         self._alarm = Alarm(lambda at: ctx.storage.setAlarm(at).close(), lambda: ctx.storage.deleteAlarm().close())
@@ -55,7 +55,8 @@ class SchedulerDO(DurableObject):  # type: ignore[misc]
             random=random.random,
             mint_id=mint_id,
         )
-        transport = FetchTransport(origin=self._origin, instance=ctx.id.toString(), key=key, clock=_now)
+        fetch = ctx.exports.default.fetch if loopback else None
+        transport = FetchTransport(origin=self._origin, instance=ctx.id.toString(), key=key, clock=_now, fetch=fetch)
         self._dispatcher = Dispatcher(self._engine, transport, clock=_now, log=print)
         self._engine.resume(_now())
 
@@ -79,6 +80,7 @@ class SchedulerDO(DurableObject):  # type: ignore[misc]
         def work() -> list[str]:
             read_origin(self.env)
             read_secrets(self.env)
+            read_loopback(self.env)
             return self._engine.schedule([NewJob(**job) for job in decode_json(text)], _now())
 
         return self._answer(work)

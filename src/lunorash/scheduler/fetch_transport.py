@@ -30,7 +30,7 @@ class FetchTransport:
         instance: the id of the Durable Object that sends.
         key: signs every dispatch afresh.
         clock: now, in epoch milliseconds.
-        fetch: JavaScript's fetch, or a binding's.
+        fetch: what to send with, if not JavaScript's own fetch.
     """
 
     def __init__(self, *, origin: str, instance: str, key: bytes, clock: Callable[[], int], fetch: Any = None) -> None:

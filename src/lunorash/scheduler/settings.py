@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from lunorash.errors import LunoraError, shown
 
-__all__ = ["MIN_SECRET_BYTES", "decode_secret", "read_origin", "read_secrets"]
+__all__ = ["MIN_SECRET_BYTES", "decode_secret", "read_loopback", "read_origin", "read_secrets"]
 
 MIN_SECRET_BYTES: Final = 32
 _WHERE: Final = (
@@ -71,6 +71,23 @@ def read_secrets(env: Any) -> list[bytes]:
     if previous is not None:
         secrets.append(decode_secret(previous, "LUNORA_SCHEDULER_SECRET_PREVIOUS"))
     return secrets
+
+
+def read_loopback(env: Any) -> bool:
+    """Whether dispatches stay inside the Worker, ``LUNORA_DISPATCH=loopback``, and do not go out to its origin.
+
+    For origins that cannot call themselves, such as a Route on a zone behind Access. The body, the signature and
+    the receiver are the same.
+
+    Raises:
+        LunoraError: ``DISPATCH_INVALID`` for another word than ``origin`` and ``loopback``.
+    """
+    value = _read(env, "LUNORA_DISPATCH") or "origin"
+    if value not in ("origin", "loopback"):
+        raise LunoraError(
+            "DISPATCH_INVALID", f"LUNORA_DISPATCH is {shown(value)}; it must be origin (the default) or loopback"
+        )
+    return value == "loopback"
 
 
 def decode_secret(secret: str, name: str) -> bytes:
