@@ -8,7 +8,6 @@ from pathlib import Path
 
 from lunorash.cli.build import STAGED, build
 from lunorash.cli.local_server import DEFAULT_PORT
-from lunorash.errors import LunoraError
 
 __all__ = ["main"]
 
@@ -31,8 +30,7 @@ def main(arguments: list[str] | None = None) -> int:
         # our own and pytest-workers' say what to do; anything else is a bug, and its traceback helps
         if getattr(error, "code", None) is None:
             raise
-        text = str(error) if isinstance(error, LunoraError) else f"{error.code}: {error}"  # type: ignore[attr-defined]
-        print(f"lunora: {text}", file=sys.stderr)
+        print(f"lunora: {error}", file=sys.stderr)
         return 1
     return 0
 
