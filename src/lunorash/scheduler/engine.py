@@ -124,7 +124,7 @@ class Engine:
         def work() -> None:
             self.breaker.keep_only(self._origin)
             for row in self._store.execute(queries.CLOSE_ALL_UNBEGUN):
-                self._never_began(row, "the scheduler restarted before the dispatch began", now)
+                self._cut_off(row, "the scheduler restarted before the dispatch began", now)
             self._store.execute(queries.SEVER_ALL, now + SEVERED_LEASE_MS)
 
         self._change(work, now)
@@ -181,8 +181,10 @@ class Engine:
         def work() -> int:
             expired = self._store.execute(queries.CLOSE_EXPIRED, now)
             for row in expired:
-                if row["began"] is None or row["jobs"] == PROBE:
-                    self._never_began(row, "its lease ended and it had not begun", now)
+                if row["began"] is None:
+                    self._cut_off(row, "its lease ended and it had not begun", now)
+                elif row["jobs"] == PROBE:
+                    self.breaker.failed(row["origin"], "the probe began and never ended", now)
                 else:
                     self._settle_all(row, Unknown("the receiver was not heard of again"), now)
             return len(expired)
@@ -322,7 +324,14 @@ class Engine:
         for job in self._store.execute(queries.RUNNING_IN, dispatch["jobs"], dispatch["id"]):
             self._end_attempt(job, event, now)
 
+    def _cut_off(self, dispatch: Row, reason: str, now: int) -> None:
+        """It was our own end that failed before the dispatch began: that says nothing about the origin or the job."""
+        if dispatch["jobs"] == PROBE:
+            self.breaker.probing(dispatch["origin"], now)
+        self._settle_all(dispatch, NeverBegan(reason, blamed=False), now)
+
     def _never_began(self, dispatch: Row, reason: str, now: int) -> None:
+        """The origin had the dispatch, or should have had it, and did not begin."""
         origin = self.breaker.look(dispatch["origin"])
         if dispatch["jobs"] == PROBE:
             self.breaker.failed(dispatch["origin"], reason, now)
@@ -331,7 +340,7 @@ class Engine:
         for job in self._store.execute(queries.RUNNING_IN, dispatch["jobs"], dispatch["id"]):
             # Other jobs go through and this one's dispatch still does not begin: then it is the job.
             proved = (origin.proved_at or 0) > (job["refunded_at"] or 0)
-            self._end_attempt(job, NeverBegan(reason, proved), now)
+            self._end_attempt(job, NeverBegan(reason, proved=proved), now)
 
     def _end_attempt(self, job: Row, event: Event, now: int) -> None:
         verdict = judge(job, event, now=now, random=self._random)

@@ -63,9 +63,14 @@ class Unknown:
 
 @dataclass(frozen=True, slots=True)
 class NeverBegan:
-    """The dispatch provably never began. ``proved``: its origin has answered a probe since the last time."""
+    """The dispatch provably never began.
+
+    ``blamed``: its origin had the chance to take it, and did not. ``proved``: that origin has answered a probe since
+    it last refused this job.
+    """
 
     message: str
+    blamed: bool = True
     proved: bool = False
 
 
@@ -127,15 +132,15 @@ def _verdict(job: Row, event: Event, now: int, random: Callable[[], float]) -> V
             return _charge(job, now, random, code, message, retryable=retryable)
         case Unknown(message):
             return _charge(job, now, random, "OUTCOME_UNKNOWN", message, unknown=True)
-        case NeverBegan(message, proved) if proved and job["refunded_at"] is not None:
+        case NeverBegan(message, blamed=True, proved=True) if job["refunded_at"] is not None:
             return _charge(job, now, random, "NEVER_BEGAN", message, unknown=True, refunded_at=now)
-        case NeverBegan(message):
+        case NeverBegan(message, blamed):
             return Verdict(
                 state="pending",
                 due=due,
                 charged=charged - 1,
                 alone=bool(job["alone"]),
-                refunded_at=now,
+                refunded_at=now if blamed else job["refunded_at"],
                 unavailable_since=job["unavailable_since"],
                 code="NEVER_BEGAN",
                 message=message,
