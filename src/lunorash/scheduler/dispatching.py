@@ -92,7 +92,14 @@ class Dispatcher:
             self._awaiting.add(dispatch.id)
             task = asyncio.create_task(self._deliver(dispatch))
             self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        error = None if task.cancelled() else task.exception()
+        if error is not None:
+            # Not even its end could be recorded. Its lease will end, and then it is rescued.
+            self._log(f"lunora: a dispatch was left to its lease: {type(error).__name__}")
 
     async def _deliver(self, dispatch: Dispatch) -> None:
         try:
@@ -104,7 +111,7 @@ class Dispatcher:
         except Undelivered as undelivered:
             self._engine.sever(dispatch.id, str(undelivered), self._clock())
         except Exception as error:  # noqa: BLE001 - whatever it is, the dispatch must not stay open
-            self._log(f"dispatch {dispatch.id} broke off: {type(error).__name__}")
+            self._log(f"lunora: dispatch {dispatch.id} broke off: {type(error).__name__}")
             self._engine.sever(dispatch.id, f"the answer broke off ({type(error).__name__})", self._clock())
 
     async def _headers(self, dispatch: Dispatch) -> Answer:

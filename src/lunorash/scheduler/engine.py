@@ -15,8 +15,9 @@ from lunorash.scheduler import queries
 from lunorash.scheduler.alarm import Alarm
 from lunorash.scheduler.breaker import Breaker
 from lunorash.scheduler.job import Attempt, Dispatch, NewJob, Result
+from lunorash.scheduler.settling import PROBE, Settling
 from lunorash.scheduler.store import Row, Store
-from lunorash.scheduler.verdict import Event, Failed, NeverBegan, Succeeded, Unavailable, Unknown, judge
+from lunorash.scheduler.verdict import Unknown
 
 __all__ = ["Engine"]
 
@@ -28,8 +29,6 @@ SEVERED_LEASE_MS: Final = 35_000
 KEEP_AWAKE_MS: Final = 30_000
 UNCONFIGURED: Final = ""
 """The origin of an object that has none: its breaker is what keeps the alarm from spinning."""
-PROBE: Final = "[]"
-"""The jobs of a probe."""
 MAX_OPEN_DISPATCHES: Final = 100
 RETENTION_MS: Final = 7 * 24 * 60 * 60 * 1000
 DEAD_RETENTION_MS: Final = 90 * 24 * 60 * 60 * 1000
@@ -68,6 +67,7 @@ class Engine:
         self._random = random
         self._mint_id = mint_id
         self.breaker = Breaker(store, random)
+        self._settling = Settling(store, self.breaker, random)
 
     # -- asked by callers ------------------------------------------------------------------------------
 
@@ -124,7 +124,7 @@ class Engine:
         def work() -> None:
             self.breaker.keep_only(self._origin)
             for row in self._store.execute(queries.CLOSE_ALL_UNBEGUN):
-                self._cut_off(row, "the scheduler restarted before the dispatch began", now)
+                self._settling.cut_off(row, "the scheduler restarted before the dispatch began", now)
             self._store.execute(queries.SEVER_ALL, now + SEVERED_LEASE_MS)
 
         self._change(work, now)
@@ -138,7 +138,7 @@ class Engine:
 
         def work() -> None:
             for result in results:
-                self._settle(dispatch_id, result, now)
+                self._settling.record(dispatch_id, result, now)
 
         self._change(work, now)
 
@@ -151,11 +151,11 @@ class Engine:
 
         def work() -> None:
             for row in self._store.execute(queries.CLOSE_UNBEGUN, dispatch_id):
-                self._never_began(row, "the answer came from somebody who had not asked whether to begin", now)
+                self._settling.never_began(row, "the answer came from somebody who had not asked whether to begin", now)
             for row in self._store.execute(queries.CLOSE_DISPATCH, dispatch_id):
                 if row["jobs"] == PROBE:
                     self.breaker.proved(row["origin"], now)
-                self._settle_all(row, Unknown("the receiver ended without a word about this attempt"), now)
+                self._settling.end_all(row, Unknown("the receiver ended without a word about this attempt"), now)
 
         self._change(work, now)
 
@@ -169,7 +169,7 @@ class Engine:
         def work() -> None:
             rows = self._store.execute(queries.CLOSE_UNBEGUN, dispatch_id)
             for row in rows:
-                self._never_began(row, reason, now)
+                self._settling.never_began(row, reason, now)
             if not rows:
                 self._store.execute(queries.SEVER, now + SEVERED_LEASE_MS, dispatch_id)
 
@@ -182,11 +182,11 @@ class Engine:
             expired = self._store.execute(queries.CLOSE_EXPIRED, now)
             for row in expired:
                 if row["began"] is None:
-                    self._cut_off(row, "its lease ended and it had not begun", now)
+                    self._settling.cut_off(row, "its lease ended and it had not begun", now)
                 elif row["jobs"] == PROBE:
                     self.breaker.failed(row["origin"], "the probe began and never ended", now)
                 else:
-                    self._settle_all(row, Unknown("the receiver was not heard of again"), now)
+                    self._settling.end_all(row, Unknown("the receiver was not heard of again"), now)
             return len(expired)
 
         return self._change(work, now)
@@ -311,78 +311,10 @@ class Engine:
             shard_key=row["shard_key"],
         )
 
-    def _settle(self, dispatch_id: str, result: Result, now: int) -> None:
-        rows = self._store.execute(queries.AWAITING, result.job, dispatch_id, result.attempt)
-        if not rows:
-            return
-        event = _event(result)
-        # After its lease ended an attempt is only waited for to learn that it did succeed.
-        if rows[0]["state"] == "running" or isinstance(event, Succeeded):
-            self._end_attempt(rows[0], event, now)
-
-    def _settle_all(self, dispatch: Row, event: Event, now: int) -> None:
-        for job in self._store.execute(queries.RUNNING_IN, dispatch["jobs"], dispatch["id"]):
-            self._end_attempt(job, event, now)
-
-    def _cut_off(self, dispatch: Row, reason: str, now: int) -> None:
-        """It was our own end that failed before the dispatch began: that says nothing about the origin or the job."""
-        if dispatch["jobs"] == PROBE:
-            self.breaker.probing(dispatch["origin"], now)
-        self._settle_all(dispatch, NeverBegan(reason, blamed=False), now)
-
-    def _never_began(self, dispatch: Row, reason: str, now: int) -> None:
-        """The origin had the dispatch, or should have had it, and did not begin."""
-        origin = self.breaker.look(dispatch["origin"])
-        if dispatch["jobs"] == PROBE:
-            self.breaker.failed(dispatch["origin"], reason, now)
-        else:
-            self.breaker.trip(dispatch["origin"], reason, now)
-        for job in self._store.execute(queries.RUNNING_IN, dispatch["jobs"], dispatch["id"]):
-            # Other jobs go through and this one's dispatch still does not begin: then it is the job.
-            proved = (origin.proved_at or 0) > (job["refunded_at"] or 0)
-            self._end_attempt(job, NeverBegan(reason, proved=proved), now)
-
-    def _end_attempt(self, job: Row, event: Event, now: int) -> None:
-        verdict = judge(job, event, now=now, random=self._random)
-        if verdict.recorded:
-            self._store.execute(
-                queries.RECORD_ATTEMPT,
-                job["id"],
-                job["attempt"],
-                job["incarnation"],
-                job["dispatch"],
-                job["started"],
-                now,
-                verdict.code,
-                verdict.message,
-            )
-        self._store.execute(
-            queries.END_ATTEMPT,
-            verdict.state,
-            verdict.due,
-            verdict.charged,
-            int(verdict.alone),
-            job["dispatch"] if verdict.late_success_counts else None,
-            verdict.refunded_at,
-            verdict.unavailable_since,
-            now if verdict.ended else None,
-            verdict.code,
-            verdict.message,
-            job["id"],
-        )
-
     def _delete(self, jobs: list[Row]) -> int:
         if jobs:
             self._store.execute(queries.DELETE_ATTEMPTS, json.dumps([job["id"] for job in jobs]))
         return len(jobs)
-
-
-def _event(result: Result) -> Event:
-    if result.outcome == "ok":
-        return Succeeded()
-    if result.outcome == "unavailable":
-        return Unavailable(result.code or "FUNCTION_NOT_FOUND", result.message or "")
-    return Failed(result.code or "ATTEMPT_FAILED", result.message or "", result.retryable)
 
 
 def _duplicate(job_id: str, state: str) -> str:

@@ -67,7 +67,7 @@ class Receiver:
                     beat_at = clock() + HEARTBEAT_S
             await _written(write, END)
         except TimeoutError:
-            self._log(f"nobody reads the answer any more: {len(running)} attempts are cancelled")
+            self._log(f"lunora: nobody reads the answer any more: {len(running)} attempts are cancelled")
         finally:
             stopping.set()
             await self._stop(running)
@@ -78,7 +78,7 @@ class Receiver:
         if running:
             _, stubborn = await asyncio.wait(running, timeout=STOP_S)
             if stubborn:
-                self._log(f"{len(stubborn)} functions go on although they were cancelled")
+                self._log(f"lunora: {len(stubborn)} functions go on although they were cancelled")
 
     async def _attempt(self, attempt: ReceivedAttempt, stopping: asyncio.Event) -> Result:
         try:

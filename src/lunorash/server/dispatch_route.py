@@ -32,8 +32,7 @@ def dispatch_route(functions: FunctionTable, namespace: Callable[[Any], Any]) ->
         dispatch = read_dispatch(body)
         if not hmac.compare_digest(dispatch.audience.encode(), read_origin(request.env).encode()):
             raise LunoraError("DISPATCH_UNAUTHENTICATED", "the dispatch was made for another origin")
-        scheduler = namespace(request.env)
-        if not await scheduler.get(scheduler.idFromString(dispatch.instance)).begin(dispatch_id):
+        if not await _instance(namespace(request.env), dispatch.instance).begin(dispatch_id):
             raise LunoraError(
                 "DISPATCH_UNAUTHENTICATED",
                 "the scheduler says no: this dispatch has begun before, or is over",
@@ -56,3 +55,10 @@ def dispatch_route(functions: FunctionTable, namespace: Callable[[Any], Any]) ->
         return HttpAnswer(headers={"content-type": ANSWER_TYPE, "cache-control": "no-store"}, stream=stream)
 
     return Route(method="POST", path=DISPATCH_PATH, handler=receive)
+
+
+def _instance(namespace: Any, object_id: str) -> Any:
+    try:
+        return namespace.get(namespace.idFromString(object_id))
+    except Exception:  # noqa: BLE001 - what JavaScript throws for an id of another namespace
+        raise LunoraError("DISPATCH_UNAUTHENTICATED", "the dispatch names a scheduler that is not ours") from None
