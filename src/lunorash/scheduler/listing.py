@@ -46,7 +46,7 @@ _PAGES: Final[dict[State, str]] = {
     "dead": _ENDED.format(job=_JOB, state="dead"),
 }
 _LAST: Final = "~"  # sorts behind every id
-_FAR: Final = 9_007_199_254_740_990
+_FAR: Final = 9_007_199_254_740_990  # a Durable Object takes no larger integer as a parameter
 _CURSOR: Final = re.compile(r"(pending|running|succeeded|canceled|dead)\.(\d{1,16})\.([A-Za-z0-9_-]{0,64}|~)", re.ASCII)
 
 
@@ -149,7 +149,7 @@ def _start(state: State) -> tuple[State, int, str]:
 def _read_cursor(cursor: Any, states: Sequence[State]) -> tuple[State, int, str]:
     found = _CURSOR.fullmatch(cursor) if isinstance(cursor, str) else None
     for state in states:
-        if found and found[1] == state:
+        if found and found[1] == state and int(found[2]) <= _FAR:
             return state, int(found[2]), found[3]
     raise LunoraError("INVALID_INPUT", "cursor is not one that this list has returned; start without one")
 
