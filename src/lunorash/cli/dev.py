@@ -18,11 +18,11 @@ Ready on {url}. In another terminal, in this folder:
   TOKEN=$(sed -n 's/^LUNORA_ADMIN_TOKEN="\\(.*\\)"$/\\1/p' .dev.vars)
 
   # say hello in three seconds
-  curl -s {url}/demo/schedule -H "authorization: Bearer $TOKEN" \\
-    -d '{{"target": "greetings:hello", "args": {{"name": "Ada"}}, "delay_ms": 3000, "id": "hello-ada"}}'
+  JOB=$(curl -s {url}/demo/schedule -H "authorization: Bearer $TOKEN" \\
+    -d '{{"target": "greetings:hello", "args": {{"name": "Ada"}}, "delay_ms": 3000}}' | cut -d '"' -f 4)
 
   # look at it, before and after
-  curl -s "{url}/_lunora/admin/scheduled/get?id=hello-ada" -H "authorization: Bearer $TOKEN"
+  curl -s "{url}/_lunora/admin/scheduled/get?id=$JOB" -H "authorization: Bearer $TOKEN"
 
   # what runs and what waits; how the scheduler is doing
   curl -s {url}/_lunora/admin/scheduled -H "authorization: Bearer $TOKEN"
@@ -62,5 +62,6 @@ def dev(project: Path, *, port: int = DEFAULT_PORT) -> int:
 
 
 def _echo(line: str) -> None:
-    if line.strip():
+    # not the frame of wrangler's list of some 900 modules
+    if line.strip() and line[0] not in "┌├│└":
         print(line, flush=True)
