@@ -40,6 +40,16 @@ class Client:
         record: dict[str, Any] = self.call("GET", f"{ADMIN}/get", id=job_id).json()["record"]
         return record
 
+    def ids(self, state: str) -> set[str]:
+        """The ids of all jobs in a state."""
+        ids: set[str] = set()
+        cursor: str | None = ""
+        while cursor is not None:
+            page = self.call("GET", ADMIN, state=state, **({"cursor": cursor} if cursor else {})).json()
+            ids |= {record["id"] for record in page["records"]}
+            cursor = page.get("cursor")
+        return ids
+
     def status(self) -> dict[str, Any]:
         status: dict[str, Any] = self.call("GET", f"{ADMIN}/status").json()
         return status

@@ -21,8 +21,7 @@ def launch(worker_factory: Callable[..., Worker]) -> Iterator[Launch]:
     clients: list[Client] = []
 
     def start(*, vars: dict[str, str] | None = None, **options: object) -> Client:  # noqa: A002 - as wrangler calls them
-        variables = {"LUNORA_ORIGIN_URL": "{origin}", **(vars or {})}
-        client = Client(worker_factory(APP, vars=variables, health_path="/_lunora/health", **options))
+        client = Client(worker_factory(APP, vars=vars, **options))
         clients.append(client)
         return client
 

@@ -29,7 +29,7 @@ def settings() -> Path:
 
 
 def test_the_walk_with_curl_prints_what_it_says(worker_factory: Callable[..., Worker], settings: Path) -> None:
-    worker = worker_factory(ROOT, vars={"LUNORA_ORIGIN_URL": "{origin}"}, health_path="/_lunora/health")
+    worker = worker_factory()
     script = "set -e\n" + "".join(blocks("bash")).replace("http://localhost:8787", worker.url)
     done = subprocess.run(["bash", "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
     printed = [line for line in done.stdout.splitlines() if line]
@@ -47,7 +47,7 @@ def test_the_app_of_the_readme_runs(worker_factory: Callable[..., Worker], setti
     for name in ("wrangler.jsonc", "requirements", "node_modules"):
         (tmp_path / name).symlink_to(ROOT / name)
     (tmp_path / ".dev.vars").write_text(settings.read_text(encoding="utf-8"), encoding="utf-8")
-    worker = worker_factory(tmp_path, vars={"LUNORA_ORIGIN_URL": "{origin}"}, health_path="/_lunora/health")
+    worker = worker_factory(tmp_path)
     answer = httpx.post(f"{worker.url}/trials", json={"user_id": "u1"})
     assert answer.status_code == 200, answer.text
     worker.wait_for_log(rf"the trial of u1 ends, attempt 1 of job {answer.json()['job']}", timeout=20)

@@ -72,6 +72,8 @@ class AppBuilder:
         for route in routes:
             if route.path.startswith("/_lunora/"):
                 raise LunoraError("INVALID_INPUT", f"the path {route.path!r} is reserved; choose one outside /_lunora/")
+            if any((route.method, route.path) == (other.method, other.path) for other in self._routes):
+                raise LunoraError("INVALID_INPUT", f"there are two routes {route.method} {route.path}; remove one")
             self._routes.append(route)
         return self
 
@@ -83,14 +85,16 @@ class AppBuilder:
         """
         table = FunctionTable(self._functions)
         namespace = self._namespace
-        routes = [Route(method="GET", path=HEALTH_PATH, handler=_health), *self._routes]
+        routes = [Route(method="GET", path=HEALTH_PATH, handler=_health), *ADMIN_ROUTES, *self._routes]
         if namespace is not None:
-            routes += [dispatch_route(table, namespace), *ADMIN_ROUTES]
+            routes.append(dispatch_route(table, namespace))
 
         def scheduler(env: Any) -> Scheduler:
-            if namespace is None:
-                raise LunoraError("SCHEDULER_NOT_CONFIGURED", "the app was built without .scheduler(namespace=...)")
-            return create_scheduler(namespace=namespace(env), instance_name=self._instance_name, functions=table.paths)
+            try:
+                bound = None if namespace is None else namespace(env)
+            except AttributeError:  # an environment's answer for a binding that it does not have
+                bound = None
+            return create_scheduler(namespace=bound, instance_name=self._instance_name, functions=table.paths)
 
         by_path: dict[str, dict[str, Handler]] = {}
         for route in routes:
