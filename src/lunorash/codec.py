@@ -92,7 +92,7 @@ def decode_json(text: str | bytes, *, what: str = "the body", max_depth: int = M
     """
     try:
         value = pydantic_core.from_json(text, allow_inf_nan=False, cache_strings="none")
-    except ValueError as error:
+    except (ValueError, TypeError) as error:  # TypeError: half a surrogate pair in a str
         raise LunoraError("BAD_REQUEST", f"{what} is not JSON: {error}") from None
     _check_parsed(value, what, max_depth)
     return value

@@ -66,8 +66,8 @@ def _sources(project: Path) -> Iterator[tuple[Path, Path]]:
     if not (project / "src" / "lunorash").is_dir():
         # the library that built the Worker is the one it runs with
         yield from _files(Path(lunorash.__file__).parent, Path("lunorash"))
-    for extra in _included(project):
-        yield from _files((project / extra).resolve(), Path(Path(extra).name))
+    for folder in _included(project):
+        yield from _files(folder, Path(folder.name))
 
 
 def _files(folder: Path, name: Path) -> Iterator[tuple[Path, Path]]:
@@ -79,13 +79,23 @@ def _files(folder: Path, name: Path) -> Iterator[tuple[Path, Path]]:
             yield staged, path
 
 
-def _included(project: Path) -> list[str]:
+def _included(project: Path) -> list[Path]:
     """Further packages to stage: ``[tool.lunora] include = ["../shared_package"]`` in pyproject.toml."""
     settings = project / "pyproject.toml"
     if not settings.is_file():
         return []
-    included = tomllib.loads(settings.read_text()).get("tool", {}).get("lunora", {}).get("include", [])
-    for extra in included:
-        if not (project / extra).is_dir():
+    try:
+        named = tomllib.loads(settings.read_text(encoding="utf-8")).get("tool", {}).get("lunora", {}).get("include", [])
+    except tomllib.TOMLDecodeError as error:
+        raise LunoraError("PYPROJECT_INVALID", f"{settings} is not TOML: {error}") from None
+    if not isinstance(named, list) or not all(isinstance(extra, str) for extra in named):
+        raise LunoraError("PYPROJECT_INVALID", "[tool.lunora] include must be a list of folders")
+    folders = [(project / extra).resolve() for extra in named]
+    for extra, folder in zip(named, folders, strict=True):
+        if not folder.is_dir():
             raise LunoraError("INCLUDE_NOT_FOUND", f"[tool.lunora] include names {extra!r}, which is no folder")
-    return list(included)
+        if project.resolve().is_relative_to(folder):
+            raise LunoraError(
+                "INCLUDE_INVALID", f"[tool.lunora] include names {extra!r}, which contains the project itself"
+            )
+    return folders

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any, Final
 
 from lunorash.codec import decode_json, encode_args
-from lunorash.errors import LunoraError
+from lunorash.errors import LunoraError, shown
 from lunorash.refs import check_function_path
 from lunorash.scheduler.ids import check_id, mint_id
 from lunorash.scheduler.job import State
@@ -178,6 +178,8 @@ class Scheduler:
             known = ", ".join(sorted(self._functions)[:10]) or "none"
             raise LunoraError("FUNCTION_NOT_FOUND", f"there is no function {target!r}; there is {known}")
         options = RunOptions() if options is None else options
+        if not isinstance(options, RunOptions):
+            raise LunoraError("INVALID_INPUT", f"options is {shown(options)}; it must be RunOptions(...)")
         # Id and incarnation are minted here, before any call, so that a call that is repeated is recognised.
         job = {
             "id": options.id or self._mint(),

@@ -77,10 +77,7 @@ class Dispatcher:
 
     def run_pass(self) -> None:
         """What an alarm does: rescue, prune, claim, start. Bounded, and waits for nothing."""
-        now = self._clock()
-        self._engine.rescue(now)
-        self._engine.prune(now)
-        self._start(self._engine.claim(now))
+        self._start(self._engine.run_pass(self._clock()))
 
     async def join(self) -> None:
         """Wait until nothing is under way."""

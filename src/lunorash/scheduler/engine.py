@@ -66,6 +66,8 @@ class Engine:
         self._room = room
         self._random = random
         self._mint_id = mint_id
+        self._changing = False
+        self._starting = 0
         self.breaker = Breaker(store, random)
         self._settling = Settling(store, self.breaker, random)
 
@@ -128,6 +130,16 @@ class Engine:
             self._store.execute(queries.SEVER_ALL, now + SEVERED_LEASE_MS)
 
         self._change(work, now)
+
+    def run_pass(self, now: int) -> list[Dispatch]:
+        """What an alarm does, in one transaction: rescue, prune, claim. Returns what is to be started."""
+
+        def work() -> list[Dispatch]:
+            self.rescue(now)
+            self.prune(now)
+            return self.claim(now)
+
+        return self._change(work, now)
 
     def claim(self, now: int) -> list[Dispatch]:
         """Take what is due, as much as there is room for, and count each attempt before it is sent."""
@@ -232,19 +244,26 @@ class Engine:
     # -- one transaction, then the alarm ---------------------------------------------------------------
 
     def _change(self, work: Callable[[], T], now: int) -> T:
+        if self._changing:
+            return work()  # part of a larger operation, which arms at its end
+
         def body() -> T:
             result = work()
             self._alarm.arm(self.next_wake(now), now)
             return result
 
+        self._changing = True
         try:
             return self._store.transaction(body)
         except BaseException:
             self._alarm.forget()
             raise
+        finally:
+            self._changing, self._starting = False, 0
 
     def _free(self, open_dispatches: int) -> int:
-        return min(self._room(), MAX_OPEN_DISPATCHES - open_dispatches)
+        """How many dispatches may still be opened; those of this operation have not reached the wire yet."""
+        return min(self._room() - self._starting, MAX_OPEN_DISPATCHES - open_dispatches)
 
     def _insert(self, job: NewJob, now: int) -> None:
         held = self._store.execute(queries.HOLDER_OF_ID, job.id)
@@ -285,6 +304,7 @@ class Engine:
 
     def _open(self, rows: tuple[Row, ...], now: int) -> Dispatch:
         dispatch_id = self._mint_id()
+        self._starting += 1
         self._store.execute(
             queries.OPEN_DISPATCH,
             dispatch_id,

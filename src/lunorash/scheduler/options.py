@@ -120,7 +120,13 @@ def instant_ms(instant: Any) -> int:
                 "machine; write datetime(..., tzinfo=UTC) or datetime.now(UTC) + timedelta(...)",
             )
         since_epoch = instant - datetime(1970, 1, 1, tzinfo=UTC)
-        milliseconds = -(-since_epoch // timedelta(milliseconds=1))
+        milliseconds = _round_up(since_epoch)
+    elif isinstance(instant, timedelta):
+        raise LunoraError(
+            "INVALID_INPUT",
+            "the instant is a timedelta; it must be epoch milliseconds or a datetime with a time zone. "
+            "For a delay use run_after",
+        )
     else:
         milliseconds = _milliseconds(instant, "instant", wants="epoch milliseconds or a datetime with a time zone")
     if milliseconds > MAX_INSTANT_MS:
@@ -131,6 +137,10 @@ def instant_ms(instant: Any) -> int:
 _LATEST: Final = f"the latest is {MAX_INSTANT_MS:,} ms after 1970, in the year 33658"
 
 
+def _round_up(value: timedelta) -> int:
+    return -(value // timedelta(milliseconds=-1))
+
+
 def _is_shard_key(value: object) -> bool:
     if not isinstance(value, str) or not 1 <= len(value) <= _MAX_SHARD_KEY:
         return False
@@ -139,7 +149,7 @@ def _is_shard_key(value: object) -> bool:
 
 def _milliseconds(value: Any, name: str, *, wants: str = "milliseconds or a timedelta") -> int:
     if isinstance(value, timedelta):
-        return -(-value // timedelta(milliseconds=1))
+        return _round_up(value)
     if isinstance(value, int) and not isinstance(value, bool):
         return value
     if not isinstance(value, float):

@@ -36,6 +36,7 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
             dispatch          TEXT,                       -- the last dispatch whose result would still count
             cancel_requested  INTEGER NOT NULL DEFAULT 0, -- canceled while running
             alone             INTEGER NOT NULL DEFAULT 0, -- its last outcome was unknown
+            cut_offs          INTEGER NOT NULL DEFAULT 0, -- times in a row that we ourselves failed to send it
             refunded_at       INTEGER,                    -- when its last dispatch never began; null once one has
             unavailable_since INTEGER,                    -- first time in a row that the receiver did not know it
             started           INTEGER,                    -- when the last attempt was claimed

@@ -83,6 +83,7 @@ class Settling:
             verdict.charged,
             int(verdict.alone),
             job["dispatch"] if verdict.late_success_counts else None,
+            verdict.cut_offs,
             verdict.refunded_at,
             verdict.unavailable_since,
             now if verdict.ended else None,

@@ -27,6 +27,10 @@ __all__ = [
     "judge",
 ]
 
+CUT_OFF_PAUSE_MS: Final = 1_000
+MAX_CUT_OFFS: Final = 5
+"""A job that brings the scheduler itself down before it is sent, so often in a row, begins to be charged for it."""
+
 UNAVAILABLE_RETRY_MS: Final = 30_000
 UNAVAILABLE_PATIENCE_MS: Final = 15 * 60 * 1000
 """How long a function may be missing from the deployment before its jobs are dead: a deploy in progress passes."""
@@ -65,8 +69,8 @@ class Unknown:
 class NeverBegan:
     """The dispatch provably never began.
 
-    ``blamed``: its origin had the chance to take it, and did not. ``proved``: that origin has answered a probe since
-    it last refused this job.
+    ``blamed``: its origin had the chance to take it, and did not; otherwise we failed to send it. ``proved``: that
+    origin has answered a probe since it last refused this job.
     """
 
     message: str
@@ -86,6 +90,7 @@ class Verdict:
     charged: int
     alone: bool = False
     late_success_counts: bool = False
+    cut_offs: int = 0
     refunded_at: int | None = None
     unavailable_since: int | None = None
     code: str | None = None
@@ -102,7 +107,8 @@ def judge(job: Row, event: Event, *, now: int, random: Callable[[], float]) -> V
     """Decide what becomes of a running job.
 
     Args:
-        job: its row: ``due``, ``charged``, ``retry``, ``cancel_requested``, ``refunded_at``, ``unavailable_since``.
+        job: its row: ``due``, ``charged``, ``retry``, ``cancel_requested``, ``alone``, ``cut_offs``, ``refunded_at``,
+            ``unavailable_since``.
         event: how its attempt ended.
         now: epoch milliseconds.
         random: numbers in [0, 1), for jitter.
@@ -134,12 +140,15 @@ def _verdict(job: Row, event: Event, now: int, random: Callable[[], float]) -> V
             return _charge(job, now, random, "OUTCOME_UNKNOWN", message, unknown=True)
         case NeverBegan(message, blamed=True, proved=True) if job["refunded_at"] is not None:
             return _charge(job, now, random, "NEVER_BEGAN", message, unknown=True, refunded_at=now)
+        case NeverBegan(message, blamed=False) if job["cut_offs"] >= MAX_CUT_OFFS:
+            return _charge(job, now, random, "NEVER_BEGAN", message, unknown=True)
         case NeverBegan(message, blamed):
             return Verdict(
                 state="pending",
-                due=due,
+                due=due if blamed else max(due, now + CUT_OFF_PAUSE_MS),
                 charged=charged - 1,
                 alone=bool(job["alone"]),
+                cut_offs=job["cut_offs"] if blamed else job["cut_offs"] + 1,
                 refunded_at=now if blamed else job["refunded_at"],
                 unavailable_since=job["unavailable_since"],
                 code="NEVER_BEGAN",
