@@ -59,7 +59,7 @@ def encode_args(args: Any, *, what: str = "args") -> str:
     """
     if not isinstance(args, dict):
         raise _refused(what, f"is {_kind(args)}; a job's arguments are an object with names as keys")
-    _check(args, what)
+    check_json(args, what)
     text = json.dumps(args, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     size = len(text.encode())
     if size > MAX_ARGS_BYTES:
@@ -98,7 +98,23 @@ def decode_json(text: str | bytes, *, what: str = "the body", max_depth: int = M
     return value
 
 
-def _check(root: Any, what: str) -> None:
+def check_json(root: Any, what: str) -> None:
+    """Refuse a value that JSON cannot carry, naming the path inside it.
+
+    Args:
+        root: the value.
+        what: the name the message uses for it.
+
+    Raises:
+        LunoraError: ``INVALID_INPUT``, or ``PAYLOAD_TOO_LARGE`` for more values than any job may carry.
+
+    Example:
+        >>> try:
+        ...     check_json({"user": {"tags": [1, {2}]}}, "args")
+        ... except LunoraError as error:
+        ...     print(error.message.partition(";")[0])
+        args.user.tags[1] is of type set
+    """
     stack: list[tuple[Any, str, int]] = [(root, what, 1)]
     seen = 0
     while stack:

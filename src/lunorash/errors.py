@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
-__all__ = ["STATUS_BY_CODE", "LunoraError", "shown"]
+__all__ = ["STATUS_BY_CODE", "LunoraError", "UnavailableError", "shown"]
 
 STATUS_BY_CODE: Final[Mapping[str, int]] = MappingProxyType(
     {
         # the caller's input
         "BAD_REQUEST": 400,
+        "FUNCTION_INVALID": 500,
         "INVALID_INPUT": 400,
         "INVALID_SCHEDULE_ID": 400,
         "FUNCTION_NOT_FOUND": 404,
@@ -19,12 +20,28 @@ STATUS_BY_CODE: Final[Mapping[str, int]] = MappingProxyType(
         "METHOD_NOT_ALLOWED": 405,
         "DUPLICATE_SCHEDULE_ID": 409,
         "PAYLOAD_TOO_LARGE": 413,
+        "UNSUPPORTED_MEDIA_TYPE": 415,
+        # what functions may do
+        "MIGRATION_FAILED": 500,
+        "MIGRATION_MISSING": 500,
+        "MUTATION_YIELDED": 500,
+        "QUERY_WROTE": 500,
+        "RESULT_INVALID": 500,
+        "SCHEDULER_NOT_IN_QUERY": 500,
+        "SQL_FAILED": 500,
+        "SQL_REFUSED": 500,
+        "TOO_MANY_QUESTIONS": 500,
         # who may call
+        "UNAUTHORIZED": 401,
+        "SHARD_FORBIDDEN": 403,
+        "AUTH_NOT_CONFIGURED": 500,
         "ADMIN_FORBIDDEN": 403,
         "DISPATCH_UNAUTHENTICATED": 403,
         # the deployment's settings
         "SCHEDULER_NOT_CONFIGURED": 400,
         "SCHEDULER_UNAVAILABLE": 503,
+        "SHARD_NOT_CONFIGURED": 400,
+        "SHARD_UNAVAILABLE": 503,
         "ORIGIN_NOT_CONFIGURED": 500,
         "ORIGIN_INVALID": 500,
         "DISPATCH_INVALID": 500,
@@ -87,3 +104,7 @@ class LunoraError(Exception):
         if self.data is not None:
             body["data"] = self.data
         return body
+
+
+class UnavailableError(LunoraError):
+    """This deployment does not know a function, or refuses its arguments. That may be a deploy in progress."""

@@ -5,16 +5,21 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property, update_wrapper
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
-from lunorash.errors import LunoraError
-from lunorash.refs import check_function_path
+from lunorash.errors import LunoraError, shown
+from lunorash.refs import Kind, check_function_path
+from lunorash.signature import Signature
 
 if TYPE_CHECKING:
     from lunorash.scheduler.client import Scheduler
 
-__all__ = ["Auth", "Context", "FunctionTable", "Job"]
+__all__ = ["Auth", "Context", "FunctionTable", "Job", "RegisteredFunction", "register"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 Function = Callable[..., Any]
 
@@ -61,6 +66,37 @@ class Context:
     auth: Auth = Auth()
 
 
+class RegisteredFunction(Generic[P, R]):
+    """A function of the app, with what kind it is. It can be called like the function itself.
+
+    Args:
+        function: takes the context, then its arguments by name; ``def`` or ``async def``.
+        kind: ``"query"``, ``"mutation"`` or ``"action"``.
+        internal: whether only jobs and other functions may call it.
+    """
+
+    def __init__(self, function: Callable[P, R], *, kind: Kind, internal: bool) -> None:
+        self.function = function
+        self.kind = kind
+        self.internal = internal
+        self.name = f"{function.__module__.removeprefix('lunora.')}:{function.__qualname__}"
+        update_wrapper(self, function)
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Call the function, as a test may do."""
+        return self.function(*args, **kwargs)
+
+    @cached_property
+    def signature(self) -> Signature:
+        """What it takes and returns. Looked up when it is first used, since annotations may name later things."""
+        return Signature(self.function, self.name)
+
+
+def register(function: Callable[P, R], *, kind: Kind, internal: bool) -> RegisteredFunction[P, R]:
+    """Make a function one of the app's. The decorators in ``lunora/_generated/server.py`` do this."""
+    return RegisteredFunction(function, kind=kind, internal=internal)
+
+
 class FunctionTable:
     """Functions by their path.
 
@@ -88,6 +124,35 @@ class FunctionTable:
     def paths(self) -> frozenset[str]:
         """The paths of all functions."""
         return frozenset(self._functions)
+
+    def get(self, path: str) -> RegisteredFunction[..., Any] | None:
+        """The function at a path; None if there is none."""
+        function = self._functions.get(path)
+        return function if isinstance(function, RegisteredFunction) else None
+
+    def find(self, path: str, kind: Kind) -> RegisteredFunction[..., Any]:
+        """Find a function of a kind.
+
+        Raises:
+            LunoraError: ``FUNCTION_NOT_FOUND``.
+        """
+        function = self.get(path)
+        if function is None or function.kind != kind:
+            raise LunoraError("FUNCTION_NOT_FOUND", f"this Worker has no {kind} {shown(path)}")
+        return function
+
+    def check_target(self, target: str, args: Mapping[str, Any]) -> None:
+        """Refuse a target that is not there, or arguments that it does not take.
+
+        Raises:
+            LunoraError: ``FUNCTION_NOT_FOUND`` or ``INVALID_INPUT``.
+        """
+        function = self._functions.get(target)
+        if function is None:
+            known = ", ".join(sorted(self._functions)[:10]) or "none"
+            raise LunoraError("FUNCTION_NOT_FOUND", f"there is no function {shown(target)}; there is {known}")
+        if isinstance(function, RegisteredFunction):
+            function.signature.check(args)
 
     def bind(self, path: str, args: Mapping[str, Any]) -> Callable[[Context], Any]:
         """Find a function and fit arguments to it.

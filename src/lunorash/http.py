@@ -61,17 +61,26 @@ class HttpRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpAnswer:
-    """An answer: JSON, or what ``stream`` writes line by line after the headers have gone."""
+    """An answer: JSON, or what ``stream`` writes line by line after the headers have gone.
+
+    Args:
+        status: the HTTP status.
+        body: what is encoded as JSON.
+        encoded: JSON text to send as it is, in place of ``body``.
+        headers: further headers.
+        stream: writes the body.
+    """
 
     status: int = 200
     body: Any = None
+    encoded: str | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
     stream: Callable[[Callable[[bytes], Awaitable[object]]], Awaitable[None]] | None = None
 
     @property
     def text(self) -> str:
         """The body as JSON text."""
-        return json.dumps(self.body)
+        return json.dumps(self.body) if self.encoded is None else self.encoded
 
     @classmethod
     def of_error(cls, error: LunoraError) -> HttpAnswer:

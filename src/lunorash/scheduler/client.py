@@ -142,7 +142,7 @@ class Scheduler:
         """
         question = json.dumps({"states": [*states], "cursor": cursor, "limit": limit})
         page = await self._call("list", question, again=True)
-        return Page(jobs=tuple(JobRecord.from_dict(job) for job in page["jobs"]), cursor=page["cursor"])
+        return Page.from_dict(page)
 
     async def walk(self, *, states: Sequence[State] = _SCHEDULED) -> AsyncIterator[JobRecord]:
         """Go through all jobs in some states, page by page."""
@@ -171,6 +171,15 @@ class Scheduler:
         """How the scheduler is doing: backlog, due, in flight, dead, the next alarm, and whether its origin answers."""
         answer: dict[str, Any] = await self._call("status", again=True)
         return answer
+
+    async def ask(self, method: str, argument: str) -> Any:
+        """What the SchedulerDO answers to ``get`` or ``list``, as it answers it; for `BufferedScheduler`."""
+        return await self._call(method, argument, again=True)
+
+    async def accept(self, shard: str, rows: Sequence[dict[str, Any]]) -> int:
+        """Hand over rows of a shard's outbox, in order; returns the number of the last one that was accepted."""
+        accepted: int = await self._call("accept", json.dumps({"shard": shard, "rows": [*rows]}), again=True)
+        return accepted
 
     async def _schedule(self, due: int, target: str, args: dict[str, Any] | None, options: RunOptions | None) -> str:
         check_function_path(target)

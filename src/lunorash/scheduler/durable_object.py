@@ -20,9 +20,9 @@ from lunorash.scheduler.durable_store import DurableStore
 from lunorash.scheduler.engine import Engine
 from lunorash.scheduler.fetch_transport import FetchTransport
 from lunorash.scheduler.ids import mint_id
-from lunorash.scheduler.job import NewJob
+from lunorash.scheduler.job import NewJob, OutboxRow
 from lunorash.scheduler.schema import migrate
-from lunorash.scheduler.settings import read_loopback, read_origin, read_secrets
+from lunorash.scheduler.settings import check_settings, read_loopback, read_origin, read_secrets
 
 __all__ = ["SchedulerDO"]
 
@@ -78,10 +78,18 @@ class SchedulerDO(DurableObject):  # type: ignore[misc]
         """Store jobs, a JSON list of them; answers their ids."""
 
         def work() -> list[str]:
-            read_origin(self.env)
-            read_secrets(self.env)
-            read_loopback(self.env)
+            check_settings(self.env)
             return self._engine.schedule([NewJob(**job) for job in decode_json(text)], _now())
+
+        return self._answer(work)
+
+    async def accept(self, text: str) -> str:
+        """Take rows of a shard's outbox, ``{"shard", "rows"}``; answers the number of the last one accepted."""
+
+        def work() -> int:
+            handed = decode_json(text)
+            rows = [OutboxRow.from_dict(row) for row in handed["rows"]]
+            return self._engine.accept(handed["shard"], rows, _now())
 
         return self._answer(work)
 

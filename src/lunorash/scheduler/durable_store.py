@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from lunorash.scheduler.store import Row, Value
+from lunorash.scheduler.store import Ran, Row, Value
 
 __all__ = ["DurableStore"]
 
@@ -22,11 +22,20 @@ class DurableStore:
     def __init__(self, storage: Any) -> None:
         self._storage = storage
 
-    def execute(self, sql: str, /, *params: Value) -> list[Row]:
-        """Run one statement and return its rows as dicts.
+    def run(self, sql: str, /, *params: Value) -> Ran:
+        """Run one statement; returns its rows, and how many it wrote.
 
         The cursor is always read to its end: one that is left open locks its table.
         """
+        cursor = self._storage.sql.exec(sql, *params)
+        rows = [
+            {name: bytes(value) if isinstance(value, memoryview) else value for name, value in row.items()}
+            for row in cursor.toArray()
+        ]
+        return Ran(rows, cursor.rowsWritten)
+
+    def execute(self, sql: str, /, *params: Value) -> list[Row]:
+        """Run one statement and return its rows as dicts."""
         return [dict(row) for row in self._storage.sql.exec(sql, *params).toArray()]
 
     def transaction(self, work: Callable[[], T], /) -> T:

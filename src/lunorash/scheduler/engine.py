@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Final, TypeVar
 
 from lunorash.errors import LunoraError
 from lunorash.scheduler import queries
 from lunorash.scheduler.alarm import Alarm
 from lunorash.scheduler.breaker import Breaker
-from lunorash.scheduler.job import Attempt, Dispatch, NewJob, Result
+from lunorash.scheduler.job import Attempt, Dispatch, NewJob, OutboxRow, Result
 from lunorash.scheduler.settling import PROBE, Settling
 from lunorash.scheduler.store import Row, Store
 from lunorash.scheduler.verdict import Unknown
@@ -32,6 +33,7 @@ UNCONFIGURED: Final = ""
 MAX_OPEN_DISPATCHES: Final = 100
 RETENTION_MS: Final = 7 * 24 * 60 * 60 * 1000
 DEAD_RETENTION_MS: Final = 90 * 24 * 60 * 60 * 1000
+TOMBSTONE_MS: Final = 24 * 60 * 60 * 1000
 PRUNED_PER_PASS: Final = 100
 
 
@@ -82,22 +84,41 @@ class Engine:
 
         def work() -> list[str]:
             for job in jobs:
-                self._insert(job, now)
+                self._insert(job, now, called=now)
             return [job.id for job in jobs]
+
+        return self._change(work, now)
+
+    def accept(self, shard: str, rows: Sequence[OutboxRow], now: int) -> int:
+        """Do what a shard's mutations have asked for, in order; returns the number of the last row.
+
+        A row that was accepted before, however long ago, is passed over. A job that cannot be taken, because its id
+        is, becomes a dead letter under an id of its own, so that it is seen and does not hold up the rows behind it.
+        """
+
+        def work() -> int:
+            found = self._store.execute(queries.ACCEPTED, shard)
+            accepted: int = found[0]["accepted"] if found else 0
+            for row in rows:
+                if row.number <= accepted:
+                    continue
+                if row.job is None:
+                    self._cancel(row.id, now, row.called)
+                else:
+                    self._insert_or_bury(row.job, now, row.called)
+                accepted = row.number
+            self._store.execute(queries.ACCEPT, shard, accepted)
+            return accepted
 
         return self._change(work, now)
 
     def cancel(self, job_id: str, now: int) -> bool:
         """Cancel a job that has not come to rest; False if there is none.
 
-        A running attempt is not stopped, but nothing is retried.
+        A running attempt is not stopped, but nothing is retried. A job that is not here may be on its way from a
+        shard: for a day the cancel is remembered, and applies to a call that was made before it.
         """
-
-        def work() -> bool:
-            canceled = self._store.execute(queries.CANCEL_PENDING, now, job_id)
-            return bool(canceled or self._store.execute(queries.REQUEST_CANCEL, job_id))
-
-        return self._change(work, now)
+        return self._change(lambda: self._cancel(job_id, now, now), now)
 
     def redrive(self, job_id: str, now: int) -> bool:
         """Give a dead letter a new incarnation, due now, with all its attempts; False if it is not dead."""
@@ -214,6 +235,7 @@ class Engine:
                 now - DEAD_RETENTION_MS,
                 PRUNED_PER_PASS,
             )
+            self._store.execute(queries.PRUNE_TOMBSTONES, now - TOMBSTONE_MS, PRUNED_PER_PASS)
             return self._delete(pruned)
 
         return self._change(work, now)
@@ -239,6 +261,9 @@ class Engine:
             reasons.append(ended["finished"] + RETENTION_MS)
         if ended["dead"] is not None:
             reasons.append(ended["dead"] + DEAD_RETENTION_MS)
+        buried = self._store.execute(queries.OLDEST_TOMBSTONE)[0]["called"]
+        if buried is not None:
+            reasons.append(buried + TOMBSTONE_MS)
         return min(reasons, default=None)
 
     # -- one transaction, then the alarm ---------------------------------------------------------------
@@ -265,7 +290,24 @@ class Engine:
         """How many dispatches may still be opened; those of this operation have not reached the wire yet."""
         return min(self._room() - self._starting, MAX_OPEN_DISPATCHES - open_dispatches)
 
-    def _insert(self, job: NewJob, now: int) -> None:
+    def _cancel(self, job_id: str, now: int, called: int) -> bool:
+        if self._store.execute(queries.CANCEL_PENDING, now, job_id):
+            return True
+        if self._store.execute(queries.REQUEST_CANCEL, job_id):
+            return True
+        if not self._store.execute(queries.HOLDER_OF_ID, job_id):
+            self._store.execute(queries.BURY, job_id, called)
+        return False
+
+    def _insert_or_bury(self, job: NewJob, now: int, called: int) -> None:
+        try:
+            self._insert(job, now, called)
+        except LunoraError as error:
+            refused = replace(job, id=self._mint_id(), incarnation=self._mint_id())
+            self._insert(refused, now, called)
+            self._store.execute(queries.REFUSE, now, error.code, error.message, refused.id)
+
+    def _insert(self, job: NewJob, now: int, called: int) -> None:
         held = self._store.execute(queries.HOLDER_OF_ID, job.id)
         if held:
             if held[0]["scheduled_as"] == job.incarnation:
@@ -283,6 +325,8 @@ class Engine:
             job.timeout_ms,
             job.shard_key,
         )
+        if self._store.execute(queries.BURIED_AFTER, job.id, called):
+            self._store.execute(queries.CANCEL_PENDING, now, job.id)
 
     def _claim(self, now: int) -> list[Dispatch]:
         open_dispatches: int = self._store.execute(queries.OPEN_DISPATCHES)[0]["open"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-__all__ = ["Attempt", "Dispatch", "NewJob", "Outcome", "Result", "State"]
+__all__ = ["Attempt", "Dispatch", "NewJob", "OutboxRow", "Outcome", "Result", "State"]
 
 State = Literal["pending", "running", "succeeded", "dead", "canceled"]
 
@@ -26,6 +26,32 @@ class NewJob:
     retry: dict[str, Any]
     timeout_ms: int
     shard_key: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutboxRow:
+    """What a mutation has asked for: to schedule a job, or, without one, to cancel the job of an id.
+
+    Args:
+        number: its place in the outbox of its shard.
+        id: of the job.
+        called: when the mutation ran, in epoch milliseconds.
+        job: what to schedule.
+    """
+
+    number: int
+    id: str
+    called: int
+    job: NewJob | None = None
+
+    @classmethod
+    def from_dict(cls, row: dict[str, Any]) -> OutboxRow:
+        """Read a row as a shard sends it."""
+        body = row["body"]
+        job = body.get("job")
+        return cls(
+            number=row["number"], id=row["id"], called=body["called"], job=None if job is None else NewJob(**job)
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

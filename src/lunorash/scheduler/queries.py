@@ -34,6 +34,28 @@ RETURNING id
 
 DROP_DEAD: Final = "DELETE FROM jobs WHERE id = ? AND state = 'dead' RETURNING id"
 
+# -- what shards hand over -------------------------------------------------------------------------------
+
+ACCEPTED: Final = "SELECT accepted FROM shards WHERE shard = ?"
+
+ACCEPT: Final = "INSERT OR REPLACE INTO shards VALUES (?, ?)"
+
+BURY: Final = """
+INSERT INTO tombstones VALUES (?1, ?2) ON CONFLICT (id) DO UPDATE SET called = max(called, ?2)
+"""
+
+BURIED_AFTER: Final = "SELECT 1 FROM tombstones WHERE id = ? AND called > ?"
+
+OLDEST_TOMBSTONE: Final = "SELECT min(called) AS called FROM tombstones"
+
+PRUNE_TOMBSTONES: Final = """
+DELETE FROM tombstones WHERE id IN (SELECT id FROM tombstones WHERE called <= ? ORDER BY called LIMIT ?)
+"""
+
+REFUSE: Final = """
+UPDATE jobs SET state = 'dead', ended = ?, error_code = ?, error_message = ? WHERE id = ?
+"""
+
 # -- claim -----------------------------------------------------------------------------------------------
 
 DUE: Final = "SELECT * FROM jobs WHERE state = 'pending' AND due <= ? ORDER BY due, id LIMIT ?"

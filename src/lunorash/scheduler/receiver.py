@@ -7,15 +7,14 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Final
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Final, Generic, Protocol, TypeVar
 
-from lunorash.errors import LunoraError
-from lunorash.functions import Context, FunctionTable
-from lunorash.scheduler.job import Result
+from lunorash.errors import LunoraError, UnavailableError
+from lunorash.scheduler.job import Outcome, Result
 from lunorash.scheduler.protocol import END, HEARTBEAT, ReceivedAttempt, encode_results
 
-__all__ = ["HEARTBEAT_S", "WRITE_TIMEOUT_S", "Receiver"]
+__all__ = ["HEARTBEAT_S", "WRITE_TIMEOUT_S", "Receiver", "Runnable"]
 
 HEARTBEAT_S: Final = 5
 WRITE_TIMEOUT_S: Final = 10
@@ -26,23 +25,35 @@ STOP_S: Final = 5
 Write = Callable[[bytes], Awaitable[object]]
 
 
-class Receiver:
+C = TypeVar("C")
+C_contra = TypeVar("C_contra", contravariant=True)
+
+
+class Runnable(Protocol[C_contra]):
+    """What an app can run."""
+
+    def bind(self, target: str, args: Mapping[str, Any], /) -> Callable[[C_contra], object]:
+        """Find a target and fit arguments to it; raises `LunoraError` if that cannot be."""
+        ...
+
+
+class Receiver(Generic[C]):
     """Runs attempts.
 
     Args:
-        functions: what can be run.
-        context: makes the context of an attempt.
+        runnable: what can be run.
+        context: makes what a bound target is called with.
         log: takes one line about what went wrong.
     """
 
     def __init__(
         self,
-        functions: FunctionTable,
+        runnable: Runnable[C],
         *,
-        context: Callable[[ReceivedAttempt], Context],
+        context: Callable[[ReceivedAttempt], C],
         log: Callable[[str], None],
     ) -> None:
-        self._functions = functions
+        self._runnable = runnable
         self._context = context
         self._log = log
 
@@ -82,24 +93,16 @@ class Receiver:
 
     async def _attempt(self, attempt: ReceivedAttempt, stopping: asyncio.Event) -> Result:
         try:
-            call = self._functions.bind(attempt.target, attempt.args)
+            call = self._runnable.bind(attempt.target, attempt.args)
         except LunoraError as error:
-            return Result(
-                job=attempt.job,
-                attempt=attempt.number,
-                outcome="unavailable",
-                code=error.code,
-                message=error.message,
-            )
+            return _result(attempt, "unavailable", error)
         failure = await self._failure(call, attempt, stopping)
         if failure is None:
             return Result(job=attempt.job, attempt=attempt.number, outcome="ok")
-        return Result(
-            job=attempt.job, attempt=attempt.number, outcome="failed", code=failure.code, message=failure.message
-        )
+        return _result(attempt, "unavailable" if isinstance(failure, UnavailableError) else "failed", failure)
 
     async def _failure(
-        self, call: Callable[[Context], object], attempt: ReceivedAttempt, stopping: asyncio.Event
+        self, call: Callable[[C], object], attempt: ReceivedAttempt, stopping: asyncio.Event
     ) -> LunoraError | None:
         limit = asyncio.timeout(attempt.timeout_ms / 1000)
         try:
@@ -118,6 +121,10 @@ class Receiver:
                 raise
             return _unexpected(error)
         return None
+
+
+def _result(attempt: ReceivedAttempt, outcome: Outcome, error: LunoraError) -> Result:
+    return Result(job=attempt.job, attempt=attempt.number, outcome=outcome, code=error.code, message=error.message)
 
 
 async def _written(write: Write, line: bytes) -> None:

@@ -83,6 +83,36 @@ class JobRecord:
         values["failures"] = tuple(Failure(**failure) for failure in record.get("failures", ()))
         return cls(**values)
 
+    @classmethod
+    def of_new(cls, job: dict[str, Any], *, created: int) -> JobRecord:
+        """The record of a job that is on its way to the SchedulerDO.
+
+        Args:
+            job: the fields of a `NewJob`.
+            created: when it was scheduled, in epoch milliseconds.
+        """
+        return cls(
+            id=job["id"],
+            incarnation=job["incarnation"],
+            target=job["target"],
+            args=decode_json(job["args"], what="the stored arguments"),
+            state="pending",
+            due=job["due"],
+            scheduled_for=job["due"],
+            created=created,
+            retry=RetryPolicy.from_dict(job["retry"]),
+            timeout_ms=job["timeout_ms"],
+            shard_key=job["shard_key"],
+            attempts=0,
+            charged=0,
+            redrives=0,
+            cancel_requested=False,
+            started=None,
+            ended=None,
+            error_code=None,
+            error_message=None,
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
@@ -90,3 +120,8 @@ class Page:
 
     jobs: tuple[JobRecord, ...]
     cursor: str | None
+
+    @classmethod
+    def from_dict(cls, page: dict[str, Any]) -> Page:
+        """Read a page as the SchedulerDO answers it."""
+        return cls(jobs=tuple(JobRecord.from_dict(job) for job in page["jobs"]), cursor=page["cursor"])

@@ -72,6 +72,21 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
             PRIMARY KEY (job, number)
         ) STRICT, WITHOUT ROWID
         """,
+        # The last row of a shard's outbox that was accepted, written in the transaction that did what it says. Kept.
+        """
+        CREATE TABLE shards (
+            shard    TEXT PRIMARY KEY,
+            accepted INTEGER NOT NULL
+        ) STRICT, WITHOUT ROWID
+        """,
+        # Cancels of jobs that are not here, perhaps not yet. Written by cancel; deleted by prune after a day.
+        """
+        CREATE TABLE tombstones (
+            id     TEXT PRIMARY KEY,
+            called INTEGER NOT NULL
+        ) STRICT, WITHOUT ROWID
+        """,
+        "CREATE INDEX tombstones_called ON tombstones (called)",
         # The breaker of each origin that ever failed. Written by the breaker; deleted when another origin works.
         """
         CREATE TABLE origins (

@@ -13,13 +13,24 @@ from urllib.parse import urlsplit
 
 from lunorash.errors import LunoraError, shown
 
-__all__ = ["MIN_SECRET_BYTES", "decode_secret", "read_loopback", "read_origin", "read_secrets"]
+__all__ = ["MIN_SECRET_BYTES", "check_settings", "decode_secret", "read_loopback", "read_origin", "read_secrets"]
 
 MIN_SECRET_BYTES: Final = 32
 _WHERE: Final = (
     "Set {name} in .dev.vars for local work; for production in wrangler.jsonc under vars or with "
     "`npx wrangler secret put {name}`."
 )
+
+
+def check_settings(env: Any) -> None:
+    """Refuse to schedule while the deployment's settings would keep the job from running.
+
+    Raises:
+        LunoraError: what `read_origin`, `read_secrets` and `read_loopback` raise.
+    """
+    read_origin(env)
+    read_secrets(env)
+    read_loopback(env)
 
 
 def read_origin(env: Any) -> str:

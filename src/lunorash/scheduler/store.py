@@ -8,18 +8,31 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
-__all__ = ["Row", "SqliteStore", "Store", "Value"]
+__all__ = ["Ran", "Row", "SqliteStore", "Store", "Value"]
 
 T = TypeVar("T")
 
-Value = str | int | float | None
+Value = str | int | float | bytes | None
 Row = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """What one statement gave: its rows, and how many rows it wrote."""
+
+    rows: list[Row]
+    rows_written: int
 
 
 class Store(Protocol):
     """Runs SQL, at once and in transactions."""
+
+    def run(self, sql: str, /, *params: Value) -> Ran:
+        """Run one statement; returns its rows, and how many it wrote."""
+        ...
 
     def execute(self, sql: str, /, *params: Value) -> list[Row]:
         """Run one statement and return its rows, if it has any, as dicts."""
@@ -41,6 +54,12 @@ class SqliteStore:
         self._connection = sqlite3.connect(path, isolation_level=None)
         self._connection.row_factory = sqlite3.Row
         self._depth = 0
+
+    def run(self, sql: str, /, *params: Value) -> Ran:
+        """Run one statement; returns its rows, and how many it wrote."""
+        before = self._connection.total_changes
+        rows = self.execute(sql, *params)
+        return Ran(rows, self._connection.total_changes - before)
 
     def execute(self, sql: str, /, *params: Value) -> list[Row]:
         """Run one statement and return its rows as dicts."""

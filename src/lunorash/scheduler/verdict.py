@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from lunorash.scheduler.job import State
@@ -141,7 +141,8 @@ def _verdict(job: Row, event: Event, now: int, random: Callable[[], float]) -> V
         case NeverBegan(message, blamed=True, proved=True) if job["refunded_at"] is not None:
             return _charge(job, now, random, "NEVER_BEGAN", message, unknown=True, refunded_at=now)
         case NeverBegan(message, blamed=False) if job["cut_offs"] >= MAX_CUT_OFFS:
-            return _charge(job, now, random, "NEVER_BEGAN", message, unknown=True)
+            charged_for_it = _charge(job, now, random, "NEVER_BEGAN", message, unknown=True)
+            return replace(charged_for_it, cut_offs=job["cut_offs"])
         case NeverBegan(message, blamed):
             return Verdict(
                 state="pending",

@@ -1,0 +1,94 @@
+"""One call to schedule, checked and made ready to travel: the same for the client and inside mutations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from typing import Any, Protocol
+
+from lunorash.codec import encode_args
+from lunorash.errors import LunoraError, shown
+from lunorash.refs import AgentReference, FunctionReference, Target, WorkflowReference, check_function_path
+from lunorash.scheduler.job import NewJob
+from lunorash.scheduler.options import RunOptions
+from lunorash.scheduler.retry import DEFAULT_RETRY
+from lunorash.values import plain
+
+__all__ = ["Catalog", "make_job", "target_text"]
+
+
+class Catalog(Protocol):
+    """What an app can run, as far as scheduling has to know."""
+
+    def check_target(self, target: str, args: Mapping[str, Any]) -> None:
+        """Refuse a target that does not exist, or arguments that it does not take."""
+        ...
+
+
+def make_job(
+    target: Target,
+    args: Mapping[str, Any] | None,
+    options: RunOptions | None,
+    *,
+    due: int,
+    mint: Callable[[], str],
+    catalog: Catalog | None,
+) -> dict[str, Any]:
+    """Check a call and mint what it has none of.
+
+    Id and incarnation are minted here, before anything is sent, so that a call that is repeated is recognised.
+
+    Args:
+        target: a reference, or a function path.
+        args: the arguments by name; None for none.
+        options: further options.
+        due: when, in epoch milliseconds.
+        mint: mints ids.
+        catalog: what can be run; None to let every well-formed target through.
+
+    Returns:
+        the fields of a `NewJob`.
+
+    Raises:
+        LunoraError: for whatever is wrong with the call.
+    """
+    text = target_text(target)
+    given: Any = {} if args is None else args
+    converted = plain(given, "args")
+    encoded = encode_args(converted)
+    options = RunOptions() if options is None else options
+    if not isinstance(options, RunOptions):
+        raise LunoraError("INVALID_INPUT", f"options is {shown(options)}; it must be RunOptions(...)")
+    if catalog is not None:
+        catalog.check_target(text, converted)
+    return asdict(
+        NewJob(
+            id=options.id or mint(),
+            incarnation=mint(),
+            target=text,
+            args=encoded,
+            due=due,
+            retry=(options.retry or DEFAULT_RETRY).to_dict(),
+            timeout_ms=options.timeout_ms,
+            shard_key=options.shard_key,
+        )
+    )
+
+
+def target_text(target: Any) -> str:
+    """How a target is stored: a function's path, ``workflows.<name>`` or ``agents.<name>``.
+
+    Raises:
+        LunoraError: ``INVALID_INPUT`` for what is no target.
+
+    Example:
+        >>> target_text(WorkflowReference("onboarding", "WORKFLOW_ONBOARDING"))
+        'workflows.onboarding'
+    """
+    if isinstance(target, FunctionReference):
+        return check_function_path(target.path)
+    if isinstance(target, WorkflowReference):
+        return f"workflows.{target.name}"
+    if isinstance(target, AgentReference):
+        return f"agents.{target.name}"
+    return check_function_path(target)

@@ -1,0 +1,118 @@
+"""Running functions: for a caller over HTTP, and for a job."""
+
+from __future__ import annotations
+
+import inspect
+import secrets
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import UTC, datetime
+from random import Random
+from typing import Any
+
+from lunorash.codec import decode_json
+from lunorash.contexts import ActionContext, Auth, Job
+from lunorash.errors import LunoraError
+from lunorash.functions import FunctionTable, RegisteredFunction
+from lunorash.refs import FunctionReference
+from lunorash.scheduler.client import Scheduler
+from lunorash.shard.calls import ShardCall
+from lunorash.shard.client import Shards
+from lunorash.values import encode_value
+
+__all__ = ["FunctionRunner"]
+
+Fetch = Callable[..., Awaitable[Any]]
+
+
+class FunctionRunner:
+    """Runs the functions of an app in one environment.
+
+    Args:
+        functions: the app's.
+        env: the Worker's bindings and variables.
+        shards: its shards.
+        scheduler: its scheduler.
+        fetch: makes HTTP requests.
+    """
+
+    def __init__(
+        self, functions: FunctionTable, *, env: Any, shards: Shards, scheduler: Scheduler, fetch: Fetch
+    ) -> None:
+        self._functions = functions
+        self._env = env
+        self._shards = shards
+        self._scheduler = scheduler
+        self._fetch = fetch
+
+    async def run(
+        self,
+        function: RegisteredFunction[..., Any],
+        path: str,
+        args: str,
+        *,
+        auth: Auth,
+        job: Job | None = None,
+        shard_key: str | None = None,
+    ) -> str:
+        """Run a function of any kind; returns its result as JSON text.
+
+        Args:
+            function: what to run.
+            path: its path.
+            args: its arguments, JSON text.
+            auth: who calls.
+            job: the job it runs for.
+            shard_key: which shard a query or mutation runs on.
+
+        Raises:
+            LunoraError: what is wrong with the arguments, or what the function raised.
+        """
+        call = ShardCall(path=path, args=args, auth=auth, job=job)
+        if function.kind == "query":
+            return await self._shards.query(call, shard_key)
+        if function.kind == "mutation":
+            return await self._shards.mutate(call, shard_key)
+        parsed = function.signature.parse(args)
+        value = function.function(self._action_context(auth, job), **parsed)
+        if inspect.isawaitable(value):
+            value = await value
+        return function.signature.encode(value)
+
+    def _action_context(self, auth: Auth, job: Job | None) -> ActionContext[Scheduler]:
+        async def call(
+            kind: str, target: FunctionReference[Any] | str, args: Mapping[str, Any] | None, shard_key: str | None
+        ) -> Any:
+            path = target.path if isinstance(target, FunctionReference) else target
+            self._functions.find(path, "query" if kind == "query" else "mutation")
+            shard_call = ShardCall(
+                path=path, args=encode_value({} if args is None else dict(args), what="args"), auth=auth
+            )
+            run = self._shards.query if kind == "query" else self._shards.mutate
+            return decode_json(await run(shard_call, shard_key), what="the result")
+
+        async def run_query(
+            target: FunctionReference[Any] | str, args: Mapping[str, Any] | None = None, *, shard_key: str | None = None
+        ) -> Any:
+            return await call("query", target, args, shard_key)
+
+        async def run_mutation(
+            target: FunctionReference[Any] | str, args: Mapping[str, Any] | None = None, *, shard_key: str | None = None
+        ) -> Any:
+            return await call("mutation", target, args, shard_key)
+
+        return ActionContext(
+            env=self._env,
+            auth=auth,
+            now=datetime.now(UTC),
+            random=Random(secrets.randbits(128)),  # noqa: S311 - seeded with real randomness
+            scheduler=self._scheduler,
+            fetch=self._fetch,
+            run_query=run_query,
+            run_mutation=run_mutation,
+            job=job,
+        )
+
+
+def unknown_function(path: str) -> LunoraError:
+    """What a caller is told of a path that is not there, or not for them: the same."""
+    return LunoraError("FUNCTION_NOT_FOUND", f"there is no function {path[:200]!r}")

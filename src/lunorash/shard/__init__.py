@@ -1,0 +1,1 @@
+"""Shards: application data, and the mutations on it."""

@@ -1,0 +1,135 @@
+"""``ctx.scheduler`` inside a mutation: what it is asked for happens if the mutation commits, and only then."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from lunorash.errors import LunoraError
+from lunorash.refs import Target
+from lunorash.scheduler.calls import Catalog, make_job
+from lunorash.scheduler.ids import check_id
+from lunorash.scheduler.job import State
+from lunorash.scheduler.options import Delay, Instant, RunOptions, delay_ms, instant_ms
+from lunorash.scheduler.record import JobRecord, Page
+from lunorash.shard.outbox import Outbox
+
+__all__ = ["BufferedScheduler", "NeedsAnswerError", "Question"]
+
+Question = tuple[str, str]
+"""A method of the SchedulerDO, and its argument."""
+
+_SCHEDULED: Final[tuple[State, ...]] = ("running", "pending")
+
+
+class NeedsAnswerError(BaseException):
+    """The body asked what only the SchedulerDO knows: roll back, fetch the answer, and run the body again.
+
+    A BaseException, so that ``except Exception`` does not swallow it.
+    """
+
+    def __init__(self, question: Question) -> None:
+        super().__init__(question)
+        self.question = question
+
+
+class BufferedScheduler:
+    """Schedules by writing to the outbox, within the transaction that is open.
+
+    Args:
+        outbox: the shard's.
+        now: the time of the call, in epoch milliseconds.
+        mint: mints ids; the same ones again when the body is run again.
+        catalog: what can be run.
+        answers: what the SchedulerDO has answered to questions of earlier rounds.
+        ready: raises what is wrong with the deployment's settings.
+    """
+
+    def __init__(
+        self,
+        outbox: Outbox,
+        *,
+        now: int,
+        mint: Callable[[], str],
+        catalog: Catalog | None,
+        answers: Mapping[Question, Any],
+        ready: Callable[[], None],
+    ) -> None:
+        self._outbox = outbox
+        self._now = now
+        self._mint = mint
+        self._catalog = catalog
+        self._answers = answers
+        self._ready = ready
+        self._begin = outbox.last_number()
+        self.unanswered: Question | None = None
+
+    async def run_after(
+        self,
+        delay: Delay,
+        target: Target,
+        args: Mapping[str, Any] | None = None,
+        options: RunOptions | None = None,
+    ) -> str:
+        """Run a function, workflow or agent after a delay, counted from the time of this call.
+
+        The id is final, and may be stored in the row that you write. For arguments and errors see
+        `lunorash.scheduler.client.Scheduler.run_after`.
+        """
+        return self._schedule(self._now + delay_ms(delay, now=self._now), target, args, options)
+
+    async def run_at(
+        self,
+        instant: Instant,
+        target: Target,
+        args: Mapping[str, Any] | None = None,
+        options: RunOptions | None = None,
+    ) -> str:
+        """Run a function, workflow or agent at an instant; a past one means now. See `run_after`."""
+        return self._schedule(instant_ms(instant), target, args, options)
+
+    async def cancel(self, job_id: str) -> bool | None:
+        """Cancel a job.
+
+        Returns:
+            True if this mutation had scheduled it, and then it is as if it never had; else None: it is requested, and
+            done when the mutation has committed.
+        """
+        if self._outbox.take_back(check_id(job_id), self._begin):
+            return True
+        self._outbox.add("cancel", job_id, {"id": job_id, "called": self._now})
+        return None
+
+    async def get(self, job_id: str) -> JobRecord | None:
+        """Look at a job; None if there is none by that id. One that this mutation scheduled is found too."""
+        buffered = self._outbox.find(check_id(job_id))
+        if buffered is not None:
+            return JobRecord.of_new(buffered["job"], created=buffered["called"])
+        record = self._ask(("get", job_id))
+        return None if record is None else JobRecord.from_dict(record)
+
+    async def list(self, *, states: Sequence[State] = _SCHEDULED, cursor: str | None = None, limit: int = 100) -> Page:
+        """List jobs, a page at a time; those that this mutation schedules are not among them yet."""
+        page = self._ask(("list", json.dumps({"states": [*states], "cursor": cursor, "limit": limit})))
+        return Page.from_dict(page)
+
+    def _schedule(self, due: int, target: Target, args: Mapping[str, Any] | None, options: RunOptions | None) -> str:
+        self._ready()
+        job = make_job(target, args, options, due=due, mint=self._mint, catalog=self._catalog)
+        job_id: str = job["id"]
+        if self._outbox.find(job_id) is not None:
+            raise LunoraError(
+                "DUPLICATE_SCHEDULE_ID", f"the id {job_id!r} belongs to a job that was just scheduled; choose another"
+            )
+        self._outbox.add("schedule", job_id, {"job": job, "called": self._now})
+        return job_id
+
+    def _ask(self, question: Question) -> Any:
+        if question not in self._answers:
+            self.unanswered = question
+            raise NeedsAnswerError(question)
+        answer = self._answers[question]
+        if isinstance(answer, LunoraError):
+            raise answer
+        return answer

@@ -1,0 +1,110 @@
+"""Running a mutation's body to its end without yielding to the event loop.
+
+The body may be ``async def``, but nothing may run between its first statement and its commit. A body that yields
+(real I/O, ``gather``, ``sleep``) or starts a task is refused, whatever it does about that.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Coroutine, Generator
+from types import FrameType
+from typing import Any, Final
+
+from lunorash.errors import LunoraError
+
+__all__ = ["drive"]
+
+_REFUSALS: Final = 5
+
+
+class _Refused(BaseException):
+    """Thrown into a body that yielded. A BaseException, so that ``except Exception`` does not swallow it."""
+
+
+def drive(value: Any) -> Any:
+    """Bring what a function returned to its end.
+
+    Args:
+        value: a plain result, which is returned, or an awaitable, which is driven.
+
+    Returns:
+        the result.
+
+    Raises:
+        LunoraError: ``MUTATION_YIELDED`` naming the line, when the body yielded or left a task behind.
+    """
+    tasks = _all_tasks()
+    try:
+        result = _to_its_end(value) if inspect.isawaitable(value) else value
+    finally:
+        started = _all_tasks() - tasks
+        for task in started:
+            task.cancel()
+    if started:
+        places = ", ".join(sorted({_task_place(task) for task in started}))
+        raise _yielded(f"it started a task ({places})")
+    return result
+
+
+def _to_its_end(value: Any) -> Any:
+    body = value if inspect.iscoroutine(value) else _awaited(value)
+    try:
+        body.send(None)
+    except StopIteration as end:
+        return end.value
+    place = _place(body)
+    _throw_out(body)
+    raise _yielded(f"it waits at {place}")
+
+
+def _throw_out(body: Coroutine[Any, Any, Any] | Generator[Any, Any, Any]) -> None:
+    for _ in range(_REFUSALS):
+        try:
+            body.throw(_Refused())
+        except StopIteration:
+            return  # it swallowed the refusal and returned; what it returned does not count
+        except BaseException:  # noqa: BLE001 - whatever it makes of the refusal, it has ended
+            return
+    try:
+        body.close()
+    except RuntimeError:
+        return  # it ignores even that; it holds nothing but a closed database
+
+
+def _awaited(value: Any) -> Generator[Any, Any, Any]:
+    generator: Generator[Any, Any, Any] = value.__await__()
+    return generator
+
+
+def _place(body: Any) -> str:
+    """Where in the app's own code a body waits: the innermost of its frames."""
+    frame: FrameType | None = None
+    awaited = body
+    while awaited is not None:
+        inner = getattr(awaited, "cr_frame", None) or getattr(awaited, "gi_frame", None)
+        if inner is not None and "asyncio" not in inner.f_code.co_filename.replace("\\\\", "/").split("/"):
+            frame = inner
+        awaited = getattr(awaited, "cr_await", None) or getattr(awaited, "gi_yieldfrom", None)
+    return "an unknown line" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
+def _all_tasks() -> set[asyncio.Task[Any]]:
+    try:
+        return asyncio.all_tasks()
+    except RuntimeError:  # no loop runs, so no task can be started either
+        return set()
+
+
+def _task_place(task: asyncio.Task[Any]) -> str:
+    coroutine = task.get_coro()
+    return getattr(coroutine, "__qualname__", None) or type(coroutine).__name__
+
+
+def _yielded(how: str) -> LunoraError:
+    return LunoraError(
+        "MUTATION_YIELDED",
+        f"the mutation was rolled back: {how}. A mutation runs without waiting for anything but ctx; "
+        "do I/O in an action, which may call mutations",
+    )

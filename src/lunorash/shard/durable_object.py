@@ -1,0 +1,146 @@
+"""ShardDO: the shell around a shard. RPC methods, the alarm that repairs an outbox, and nothing that decides."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Final
+
+from workers import DurableObject
+
+from lunorash.errors import LunoraError, UnavailableError
+from lunorash.functions import FunctionTable
+from lunorash.incident import report
+from lunorash.scheduler.client import Scheduler, create_scheduler
+from lunorash.scheduler.durable_store import DurableStore
+from lunorash.scheduler.retry import RetryPolicy
+from lunorash.scheduler.settings import check_settings
+from lunorash.shard.buffered_scheduler import NeedsAnswerError
+from lunorash.shard.calls import ShardCall
+from lunorash.shard.schema import Migration, migrate_shard
+from lunorash.shard.shard import MAX_ROUNDS, Round, Shard, refuse_more_rounds
+
+__all__ = ["make_shard_class"]
+
+_REPAIR_MS: Final = 2_000
+"""When the alarm looks whether an outbox was sent. Usually it was, long before."""
+_REPAIRS: Final = RetryPolicy(base_ms=1_000, max_ms=60_000, jitter=0.2)
+_SEND_TIMEOUT_S: Final = 10
+
+
+def make_shard_class(
+    functions: FunctionTable, migrations: Sequence[Migration], scheduler_of: Callable[[Any], Any], instance_name: str
+) -> type[Any]:
+    """Make the class that a Worker exports as ``ShardDO``.
+
+    Args:
+        functions: the app's.
+        migrations: of the shard's database.
+        scheduler_of: finds the SchedulerDO binding in the environment.
+        instance_name: which SchedulerDO the app uses.
+    """
+
+    class ShardDO(DurableObject):  # type: ignore[misc]
+        """Application data, and the queries and mutations on it."""
+
+        def __init__(self, ctx: Any, env: Any) -> None:
+            super().__init__(ctx, env)
+            store = DurableStore(ctx.storage)
+            self._broken: LunoraError | None = None
+            try:
+                migrate_shard(store, migrations)
+            except LunoraError as error:
+                # every call says why, and the next start tries again
+                self._broken = error
+            self._failures = 0
+            self._sending = asyncio.Lock()
+            self._shard = Shard(
+                store,
+                functions,
+                ready=lambda: check_settings(env),
+                # Called, not awaited: the alarm belongs to the transaction that is open.
+                wake=lambda now: ctx.storage.setAlarm(now + _REPAIR_MS).close(),
+            )
+            self._instance = ctx.id.toString()
+
+        async def query(self, text: str) -> str:
+            """Run a query; takes a `ShardCall`."""
+            return await self._answer(lambda: self._query(ShardCall.from_text(text)))
+
+        async def mutate(self, text: str) -> str:
+            """Run a mutation; takes a `ShardCall`."""
+            return await self._answer(lambda: self._mutate(ShardCall.from_text(text)))
+
+        async def alarm(self, alarm_info: Any = None) -> None:  # noqa: ARG002 - the platform passes it
+            """Send what a crash or an outage has left in the outbox. It never raises: the platform would give up."""
+            try:
+                await self._send_outbox()
+            except Exception as error:  # noqa: BLE001
+                self._failures += 1
+                report("a shard's outbox", error)
+            else:
+                self._failures = 0
+            if not self._shard.outbox.is_empty():
+                delay = _REPAIRS.delay_ms(max(1, self._failures), random=secrets.SystemRandom().random)
+                await self.ctx.storage.setAlarm(_now() + delay)
+
+        async def _query(self, call: ShardCall) -> str:
+            return self._shard.query(call, Round(now=_now(), seed=secrets.randbits(128), answers={}))
+
+        async def _mutate(self, call: ShardCall) -> str:
+            this = Round(now=_now(), seed=secrets.randbits(128), answers={})
+            for _ in range(MAX_ROUNDS + 1):
+                try:
+                    result = self._shard.mutate(call, this)
+                    break
+                except NeedsAnswerError as needs:
+                    question = needs.question
+                    this = this.knowing(question, await self._ask(*question))
+            else:
+                raise refuse_more_rounds(question)
+            if not self._shard.outbox.is_empty():
+                try:
+                    await self._send_outbox()
+                except Exception as error:  # noqa: BLE001 - it has committed; the alarm sends what is left
+                    report("sending an outbox", error)
+            return result
+
+        async def _ask(self, method: str, argument: str) -> Any:
+            try:
+                return await self._scheduler().ask(method, argument)
+            except LunoraError as error:
+                return error
+
+        async def _send_outbox(self) -> None:
+            """Hand the rows to the SchedulerDO, in order, one sender at a time."""
+            async with self._sending:
+                while rows := self._shard.outbox.page():
+                    async with asyncio.timeout(_SEND_TIMEOUT_S):
+                        accepted = await self._scheduler().accept(self._instance, rows)
+                    self._shard.outbox.forget(accepted)
+                if self._shard.outbox.is_empty():
+                    self.ctx.storage.deleteAlarm().close()
+
+        def _scheduler(self) -> Scheduler:
+            return create_scheduler(namespace=scheduler_of(self.env), instance_name=instance_name)
+
+        async def _answer(self, work: Callable[[], Awaitable[str]]) -> str:
+            try:
+                if self._broken is not None:
+                    raise self._broken
+                return json.dumps({"ok": await work()})
+            except LunoraError as error:
+                unavailable = isinstance(error, UnavailableError)
+                return json.dumps({"error": error.to_dict(), "status": error.status, "unavailable": unavailable})
+            except Exception as error:  # noqa: BLE001
+                text = f"{type(error).__name__}: {error}"[:2_000]
+                return json.dumps({"error": report("a function", error).to_dict(), "detail": text})
+
+    return ShardDO
+
+
+def _now() -> int:
+    return int(time.time() * 1000)

@@ -1,0 +1,212 @@
+"""The core of a shard: queries and mutations on its database, free of Cloudflare.
+
+A mutation is one transaction: its writes, what it schedules, and the record that its job has had its effect are
+kept together or not at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from random import Random
+from typing import Any, Final
+
+from lunorash.contexts import MutationContext, QueryContext
+from lunorash.errors import LunoraError, UnavailableError
+from lunorash.functions import FunctionTable, RegisteredFunction
+from lunorash.refs import FunctionReference, Kind
+from lunorash.scheduler.ids import mint_id
+from lunorash.scheduler.store import Store
+from lunorash.shard.buffered_scheduler import BufferedScheduler, NeedsAnswerError, Question
+from lunorash.shard.calls import ShardCall
+from lunorash.shard.database import Database
+from lunorash.shard.driving import drive
+from lunorash.shard.outbox import Outbox
+from lunorash.values import encode_value
+
+__all__ = ["APPLIED_RETENTION_MS", "MAX_ROUNDS", "Round", "Shard"]
+
+MAX_ROUNDS: Final = 8
+"""How often a body may be run again because it asked the SchedulerDO something new."""
+
+APPLIED_RETENTION_MS: Final = 365 * 24 * 60 * 60 * 1000
+"""How long it is remembered that a job has had its effect: longer than any retry of it can take."""
+_PRUNED: Final = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Round:
+    """What stays the same when a body is run again: its time, its randomness, and what it has learned.
+
+    Args:
+        now: epoch milliseconds.
+        seed: of ``ctx.random`` and of the ids it mints.
+        answers: what the SchedulerDO has answered so far.
+    """
+
+    now: int
+    seed: int
+    answers: Mapping[Question, Any]
+
+    def knowing(self, question: Question, answer: Any) -> Round:
+        """The next round, with one more answer."""
+        return replace(self, answers={**self.answers, question: answer})
+
+
+class Shard:
+    """Runs queries and mutations.
+
+    Args:
+        store: the shard's database; its tables are up to date.
+        functions: what can be run.
+        ready: raises what is wrong with the deployment's settings for scheduling.
+        wake: called within a mutation's transaction when there is something to send.
+    """
+
+    def __init__(
+        self, store: Store, functions: FunctionTable, *, ready: Callable[[], None], wake: Callable[[int], None]
+    ) -> None:
+        self._store = store
+        self._functions = functions
+        self._ready = ready
+        self._wake = wake
+        self.outbox = Outbox(store)
+
+    def query(self, call: ShardCall, this: Round) -> str:
+        """Run a query; returns its result as JSON text.
+
+        Raises:
+            LunoraError: what is wrong with the call, or what the query raised.
+        """
+        function, args = self._bind(call, "query")
+        database = Database(self._store.run, read_only=True)
+
+        def work() -> str:
+            try:
+                context = QueryContext(db=database, auth=call.auth, now=_moment(this), random=Random(this.seed))  # noqa: S311
+                return function.signature.encode(drive(function.function(context, **args)))
+            finally:
+                database.close()
+
+        return self._store.transaction(work)
+
+    def mutate(self, call: ShardCall, this: Round) -> str:
+        """Run a mutation in a transaction; returns its result as JSON text.
+
+        A job's mutation that has had its effect before is not run again: the result it had is returned.
+
+        Raises:
+            NeedsAnswerError: the body asked something; run it again in a round that knows.
+            LunoraError: what is wrong with the call, or what the mutation raised. Nothing was written then.
+        """
+        function, args = self._bind(call, "mutation")
+        begin = self.outbox.last_number()
+
+        def work() -> str:
+            recorded = self._recorded(call)
+            if recorded is not None:
+                return recorded
+            database = Database(self._store.run, read_only=False)
+            scheduler = self._scheduler(this)
+            try:
+                result = self._run(function, args, call, this, database, scheduler)
+            finally:
+                database.close()
+            if scheduler.unanswered is not None:  # the body swallowed the question
+                raise NeedsAnswerError(scheduler.unanswered)
+            self._record(call, result, this.now)
+            if self.outbox.last_number() > begin and not self.outbox.is_empty():
+                self._wake(this.now)
+            return result
+
+        return self._store.transaction(work)
+
+    def _bind(self, call: ShardCall, kind: Kind) -> tuple[RegisteredFunction[..., Any], dict[str, Any]]:
+        try:
+            function = self._functions.find(call.path, kind)
+            return function, function.signature.parse(call.args)
+        except LunoraError as error:
+            raise UnavailableError(error.code, error.message, status=error.status, data=error.data) from None
+
+    def _run(  # noqa: PLR0917 - the parts of one call
+        self,
+        function: RegisteredFunction[..., Any],
+        args: dict[str, Any],
+        call: ShardCall,
+        this: Round,
+        database: Database,
+        scheduler: BufferedScheduler,
+    ) -> str:
+        random = Random(this.seed)  # noqa: S311 - a mutation's randomness repeats when it is run again
+
+        async def run_mutation(target: FunctionReference[Any] | str, args: dict[str, Any]) -> Any:
+            return self._nested(target, args, context)
+
+        context = MutationContext(
+            db=database,
+            auth=call.auth,
+            now=_moment(this),
+            random=random,
+            scheduler=scheduler,
+            run_mutation=run_mutation,
+            job=call.job,
+        )
+        return function.signature.encode(drive(function.function(context, **args)))
+
+    def _nested(
+        self, target: FunctionReference[Any] | str, args: dict[str, Any], context: MutationContext[BufferedScheduler]
+    ) -> Any:
+        """Run a mutation inside another: if it raises, its writes and calls are undone, and only they."""
+        path = target.path if isinstance(target, FunctionReference) else target
+        function = self._functions.find(path, "mutation")
+        parsed = function.signature.parse(encode_value(args, what="args"))
+        return self._store.transaction(lambda: drive(function.function(context, **parsed)))
+
+    def _scheduler(self, this: Round) -> BufferedScheduler:
+        source = Random(f"ids {this.seed}")  # noqa: S311 - the seed is 16 bytes of real randomness
+        return BufferedScheduler(
+            self.outbox,
+            now=this.now,
+            mint=lambda: mint_id(source.randbytes),
+            catalog=self._functions,
+            answers=this.answers,
+            ready=self._ready,
+        )
+
+    def _recorded(self, call: ShardCall) -> str | None:
+        if call.job is None:
+            return None
+        rows = self._store.execute(
+            "SELECT result FROM _lunora_applied WHERE job = ? AND incarnation = ?", call.job.id, call.job.incarnation
+        )
+        return str(rows[0]["result"]) if rows else None
+
+    def _record(self, call: ShardCall, result: str, now: int) -> None:
+        if call.job is None:
+            return
+        self._store.execute(
+            "INSERT INTO _lunora_applied VALUES (?, ?, ?, ?)", call.job.id, call.job.incarnation, result, now
+        )
+        self._store.execute(
+            """
+            DELETE FROM _lunora_applied WHERE (job, incarnation) IN (
+                SELECT job, incarnation FROM _lunora_applied WHERE at <= ? ORDER BY at LIMIT ?
+            )
+            """,
+            now - APPLIED_RETENTION_MS,
+            _PRUNED,
+        )
+
+
+def _moment(this: Round) -> datetime:
+    return datetime.fromtimestamp(this.now / 1000, UTC)
+
+
+def refuse_more_rounds(question: Question) -> LunoraError:
+    """What a body is told that asks something new in every round."""
+    return LunoraError(
+        "TOO_MANY_QUESTIONS",
+        f"the mutation asked the scheduler more than {MAX_ROUNDS} different things, last {question[0]}; "
+        "each makes it run again. Ask in an action, and hand the answers to the mutation",
+    )

@@ -1,0 +1,69 @@
+"""Migrations: a fresh object, one that is up to date, one from the future."""
+
+from __future__ import annotations
+
+from lunorash.scheduler.schema import MIGRATIONS, migrate
+from lunorash.scheduler.store import Row, Store
+
+from .rig import Rig, refused
+
+
+def _tables(store: Store) -> list[str]:
+    found = store.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")
+    return [row["name"] for row in found if not row["name"].startswith(("_cf_", "sqlite_"))]
+
+
+def _version(store: Store) -> list[Row]:
+    return store.execute("SELECT * FROM meta")
+
+
+def case_a_fresh_object_gets_all_tables(store: Store) -> None:
+    assert migrate(store) == len(MIGRATIONS)
+    assert {"attempts", "dispatches", "jobs", "meta", "origins"} <= set(_tables(store))
+    assert _version(store) == [{"key": "schema_version", "value": len(MIGRATIONS)}]
+
+
+def case_a_second_migration_changes_nothing(store: Store) -> None:
+    rig = Rig(store)
+    rig.bury()
+    before = [rig.job(), rig.attempts(), _tables(store), _version(store)]
+    for _ in range(3):
+        assert migrate(store) == len(MIGRATIONS)
+    assert [rig.job(), rig.attempts(), _tables(store), _version(store)] == before
+
+
+def case_tables_of_a_newer_release_are_refused_untouched(store: Store) -> None:
+    rig = Rig(store)
+    rig.schedule()
+    store.execute("UPDATE meta SET value = ?", len(MIGRATIONS) + 1)
+    with refused(code="INTERNAL") as raised:
+        migrate(store)
+    assert "deploy the newer one again" in str(raised[0])
+    assert rig.state() == "pending"
+    assert _version(store) == [{"key": "schema_version", "value": len(MIGRATIONS) + 1}]
+
+
+def case_a_migration_that_fails_leaves_nothing_behind(store: Store) -> None:
+    """Each runs in a transaction of its own, with the version it leads to."""
+    store.execute("CREATE TABLE attempts (something TEXT) STRICT")  # in the way of the first one
+    with refused():
+        migrate(store)
+    assert [table for table in _tables(store) if table != "meta"] == ["attempts"]
+    assert _version(store) == []
+    store.execute("DROP TABLE attempts")
+    assert migrate(store) == len(MIGRATIONS)
+
+
+def case_rows_that_cannot_be_are_refused_by_the_tables(store: Store) -> None:
+    rig = Rig(store)
+    rig.schedule()
+    for statement in (
+        "UPDATE jobs SET state = 'waiting'",
+        "UPDATE jobs SET due = 'soon'",
+        "UPDATE jobs SET due = 1.5",
+        "UPDATE jobs SET args = NULL",
+        "INSERT INTO jobs SELECT * FROM jobs",
+    ):
+        with refused():
+            store.execute(statement)
+    assert rig.state() == "pending"

@@ -1,0 +1,244 @@
+"""Cost per job does not grow with what is stored: every statement finds its rows by the primary key or an index."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+import pytest
+
+from lunorash.scheduler import listing, queries
+from lunorash.scheduler.alarm import Alarm
+from lunorash.scheduler.engine import Engine
+from lunorash.scheduler.job import Dispatch, NewJob, Result
+from lunorash.scheduler.retry import DEFAULT_RETRY
+from lunorash.scheduler.schema import migrate
+from lunorash.scheduler.store import Ran, Row, SqliteStore, Value
+
+NOW: Final = 1_800_000_000_000
+_ENDED: Final = ("succeeded", "dead", "canceled")
+
+
+def _fill(store: SqliteStore, jobs: int) -> None:
+    """Store jobs of every state: a tenth is pending, a hundred are running, the rest has ended."""
+    states = ("pending", *(_ENDED * 3))
+
+    def work() -> None:
+        for number in range(jobs):
+            job_id, state = f"j{number:06}", states[number % len(states)]
+            store.execute(
+                """
+                INSERT INTO jobs (id, incarnation, scheduled_as, target, args, state, due, scheduled_for, created,
+                    retry, timeout_ms, ended)
+                VALUES (?1, 'i', 'i', 'm:f', '{}', ?2, ?3, ?3, ?3, ?4, 600000, ?5)
+                """,
+                job_id,
+                state,
+                NOW + number,
+                json.dumps(DEFAULT_RETRY.to_dict()),
+                None if state == "pending" else NOW + number,
+            )
+            if state == "dead":
+                store.execute("INSERT INTO attempts VALUES (?, 1, 'i', 'd', 1, 2, 'BOOM', 'no')", job_id)
+        for number in range(100):
+            store.execute(
+                """
+                INSERT INTO jobs (id, incarnation, scheduled_as, target, args, state, due, scheduled_for, created,
+                    retry, timeout_ms, attempt, charged, dispatch, started)
+                VALUES (?1, 'i', 'i', 'm:f', '{}', 'running', ?2, ?2, ?2, ?3, 600000, 1, 1, ?4, ?2)
+                """,
+                f"r{number:03}",
+                NOW,
+                json.dumps(DEFAULT_RETRY.to_dict()),
+                f"x{number:03}",
+            )
+            store.execute(
+                "INSERT INTO dispatches VALUES (?, 'o', ?, ?, ?, ?)",
+                f"x{number:03}",
+                NOW,
+                NOW + 10**9,
+                NOW,
+                json.dumps([f"r{number:03}"]),
+            )
+        store.execute("ANALYZE")
+
+    store.transaction(work)
+
+
+@pytest.fixture(scope="module")
+def filled() -> Iterator[SqliteStore]:
+    store = SqliteStore()
+    migrate(store)
+    _fill(store, 10_000)
+    yield store
+    store.close()
+
+
+# -- plans ---------------------------------------------------------------------------------------------------
+
+
+class _Explaining:
+    """A store that explains every statement before it runs it."""
+
+    def __init__(self, store: SqliteStore) -> None:
+        self._store = store
+        self.plans: dict[str, list[str]] = {}
+
+    def run(self, sql: str, /, *params: Value) -> Ran:
+        plan = self._store.execute(f"EXPLAIN QUERY PLAN {sql}", *params)
+        self.plans[" ".join(sql.split())] = [step["detail"] for step in plan]
+        return self._store.run(sql, *params)
+
+    def execute(self, sql: str, /, *params: Value) -> list[Row]:
+        return self.run(sql, *params).rows
+
+    def transaction(self, work: Callable[[], Any], /) -> Any:
+        return self._store.transaction(work)
+
+
+def _bad_steps(plan: list[str]) -> list[str]:
+    """The steps that go through a whole table of jobs or attempts, or sort what an index could give in order."""
+    return [
+        step
+        for step in plan
+        if step.startswith(("SCAN jobs", "SCAN attempts")) or ("TEMP B-TREE" in step and "DISTINCT" not in step)
+    ]
+
+
+_STATEMENTS: Final = sorted(name for name, value in vars(queries).items() if name.isupper() and isinstance(value, str))
+_PARAMETERS: Final[dict[str, tuple[Value, ...]]] = {
+    "RUNNING_IN": ('["r001"]', "x001"),
+    "DELETE_ATTEMPTS": ('["j000002"]',),
+}
+
+
+def _parameters(name: str, sql: str) -> tuple[Value, ...]:
+    numbered = [f"?{number}" in sql for number in range(1, 10)]
+    return _PARAMETERS.get(name, (NOW,) * (sum(numbered) or sql.count("?")))
+
+
+@pytest.mark.parametrize("name", _STATEMENTS)
+def test_no_statement_of_the_engine_goes_through_all_jobs(filled: SqliteStore, name: str) -> None:
+    sql = getattr(queries, name)
+    plan = [row["detail"] for row in filled.execute(f"EXPLAIN QUERY PLAN {sql}", *_parameters(name, sql))]
+    assert _bad_steps(plan) == [], plan
+    touches = "jobs" in sql.replace("dispatches.jobs", "") or "attempts" in sql
+    if touches and "INSERT" not in sql and "dispatches" not in sql:
+        assert any("SEARCH" in step for step in plan), plan
+
+
+def test_the_check_itself_sees_a_scan_and_a_sort(filled: SqliteStore) -> None:
+    for sql in ("SELECT * FROM jobs WHERE target = 'x'", "SELECT * FROM jobs WHERE state = 'dead' ORDER BY target"):
+        plan = [row["detail"] for row in filled.execute(f"EXPLAIN QUERY PLAN {sql}")]
+        assert _bad_steps(plan), plan
+
+
+def test_no_statement_of_the_lists_goes_through_all_jobs(filled: SqliteStore) -> None:
+    store = _Explaining(filled)
+    for state in ("pending", "running", "succeeded", "dead", "canceled"):
+        page = listing.page(store, [state], None, 10)
+        assert len(page["jobs"]) == 10
+        listing.page(store, [state], page["cursor"], 10)
+    listing.find(store, "j000002")
+    engine = Engine(
+        store,
+        Alarm(lambda _at: None, lambda: None),
+        origin="o",
+        room=lambda: 6,
+        random=lambda: 0.0,
+        mint_id=lambda: "d",
+    )
+    listing.status(store, engine.breaker, "o", now=NOW, alarm=None)
+    assert len(store.plans) >= 11
+    bad = {sql: steps for sql, plan in store.plans.items() if (steps := _bad_steps(plan))}
+    # how many wait is counted, up to a limit, in the index that holds only those that wait
+    assert list(bad.values()) in ([], [["SCAN jobs USING INDEX jobs_due"]]), bad
+    assert all("LIMIT 10000" in sql for sql in bad)
+
+
+# -- work ----------------------------------------------------------------------------------------------------
+
+
+class _Measured:
+    """An engine on a store that counts the steps of SQLite's virtual machine."""
+
+    def __init__(self, jobs: int) -> None:
+        self.store = SqliteStore()
+        migrate(self.store)
+        _fill(self.store, jobs)
+        for number in range(100):
+            self.store.execute("DELETE FROM dispatches WHERE id = ?", f"x{number:03}")
+            self.store.execute("DELETE FROM jobs WHERE id = ?", f"r{number:03}")
+        self._minted = 0
+        self.engine = Engine(
+            self.store,
+            Alarm(lambda _at: None, lambda: None),
+            origin="o",
+            room=lambda: 6,
+            random=lambda: 0.0,
+            mint_id=self._mint,
+        )
+
+    def _mint(self) -> str:
+        self._minted += 1
+        return f"d{self._minted}"
+
+    def steps(self, work: Callable[[], object]) -> int:
+        counted = 0
+
+        def step() -> int:
+            nonlocal counted
+            counted += 1
+            return 0
+
+        self.store._connection.set_progress_handler(step, 1)
+        try:
+            work()
+        finally:
+            self.store._connection.set_progress_handler(None, 1)
+        return counted
+
+
+def _costs(jobs: int) -> dict[str, int]:
+    """What each operation costs, in steps, with so many jobs stored."""
+    measured = _Measured(jobs)
+    engine, now = measured.engine, NOW + 10**6
+    claimed: list[Dispatch] = []
+    costs = {
+        "claim": measured.steps(lambda: claimed.extend(engine.claim(now))),
+        "begin": measured.steps(lambda: engine.begin(claimed[0].id, now)),
+    }
+    assert len(claimed) == 6
+    job = claimed[0].attempts[0].job
+    ok = Result(job=job, attempt=1, outcome="ok")
+    new = NewJob(
+        id="new", incarnation="n", target="m:f", args="{}", due=now, retry=DEFAULT_RETRY.to_dict(), timeout_ms=1
+    )
+    return costs | {
+        "renew": measured.steps(lambda: engine.renew(claimed[0].id, now)),
+        "settle": measured.steps(lambda: engine.settle(claimed[0].id, [ok], now)),
+        "complete": measured.steps(lambda: engine.complete(claimed[0].id, now)),
+        "sever": measured.steps(lambda: engine.sever(claimed[1].id, "refused", now)),
+        "rescue": measured.steps(lambda: engine.rescue(now + 60_000)),
+        "schedule": measured.steps(lambda: engine.schedule([new], now)),
+        "cancel": measured.steps(lambda: engine.cancel("new", now)),
+        "redrive": measured.steps(lambda: engine.redrive("j000002", now)),
+        "drop": measured.steps(lambda: engine.drop_dead("j000005", now)),
+        "prune nothing": measured.steps(lambda: engine.prune(NOW)),
+        "prune a hundred": measured.steps(lambda: engine.prune(NOW + 8 * 24 * 3_600_000)),
+        "next wake": measured.steps(lambda: engine.next_wake(now)),
+        "get": measured.steps(lambda: listing.find(measured.store, "j000008")),
+        "pages": measured.steps(
+            lambda: listing.page(measured.store, ["running", "pending", "dead", "canceled", "succeeded"], None, 50)
+        ),
+        "a page of dead letters": measured.steps(lambda: listing.page(measured.store, ["dead"], None, 50)),
+    }
+
+
+def test_no_operation_costs_more_when_twenty_times_as_much_is_stored() -> None:
+    few, many = _costs(1_000), _costs(20_000)
+    assert all(few.values())
+    # a search in a larger tree may take a step or two more; a scan would take thousands
+    grown = {name: (few[name], many[name]) for name in few if many[name] > few[name] * 1.1 + 20}
+    assert grown == {}
