@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import asyncio
 
-from lunorash.server import Context, LunoraError
+from lunorash.contexts import ActionContext
+from lunorash.scheduler import Scheduler
+from lunorash.server import LunoraError
+
+Context = ActionContext[Scheduler]
 
 
 def hello(ctx: Context, name: str) -> str:

@@ -1,69 +1,21 @@
-"""The functions a Worker can run, and what each is given."""
+"""The functions of an app: registered with their kind, found by their path."""
 
 from __future__ import annotations
 
-import inspect
+import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cached_property, update_wrapper
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
+from typing import Any, Generic, ParamSpec, TypeVar
 
 from lunorash.errors import LunoraError, shown
 from lunorash.refs import Kind, check_function_path
 from lunorash.signature import Signature
 
-if TYPE_CHECKING:
-    from lunorash.scheduler.client import Scheduler
-
-__all__ = ["Auth", "Context", "FunctionTable", "Job", "RegisteredFunction", "register"]
+__all__ = ["FunctionTable", "RegisteredFunction", "register"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
-
-Function = Callable[..., Any]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
-    """The job that a function runs for.
-
-    Args:
-        id: its id.
-        incarnation: changes when a dead letter is retried by hand; (id, incarnation) is the key under which
-            an effect should happen once.
-        attempt: the number of this delivery, from 1; numbers are never used again.
-        scheduled_for: when it was to run, in epoch milliseconds.
-    """
-
-    id: str
-    incarnation: str
-    attempt: int
-    scheduled_for: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Auth:
-    """Who calls. Jobs run as nobody."""
-
-    user_id: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Context:
-    """What a function gets as its first argument.
-
-    Args:
-        env: the Worker's bindings and variables.
-        job: the job it runs for.
-        scheduler: schedules further jobs; see `lunorash.scheduler.create_scheduler`.
-        auth: who calls; ``auth.user_id`` is None for jobs.
-    """
-
-    env: Any
-    job: Job
-    scheduler: Scheduler
-    auth: Auth = Auth()
 
 
 class RegisteredFunction(Generic[P, R]):
@@ -79,7 +31,7 @@ class RegisteredFunction(Generic[P, R]):
         self.function = function
         self.kind = kind
         self.internal = internal
-        self.name = f"{function.__module__.removeprefix('lunora.')}:{function.__qualname__}"
+        self.name = getattr(function, "__qualname__", "the function")
         update_wrapper(self, function)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -101,8 +53,8 @@ class FunctionTable:
     """Functions by their path.
 
     Args:
-        functions: paths such as ``"billing:end_trial"``, and the functions, ``def`` or ``async def``, that
-            take a `Context` and the job's arguments by name.
+        functions: paths such as ``"billing:end_trial"``, and the functions. A plain one, ``def`` or ``async def``, is
+            taken as an internal action.
 
     Raises:
         LunoraError: ``INVALID_INPUT`` for a path that is none, or a value that cannot be called.
@@ -113,12 +65,17 @@ class FunctionTable:
         'Hello, Ada'
     """
 
-    def __init__(self, functions: Mapping[str, Function]) -> None:
+    def __init__(self, functions: Mapping[str, Callable[..., Any]]) -> None:
+        table: dict[str, RegisteredFunction[..., Any]] = {}
         for path, function in functions.items():
             check_function_path(path)
             if not callable(function):
                 raise LunoraError("INVALID_INPUT", f"{path} is of type {type(function).__name__}, not a function")
-        self._functions = MappingProxyType(dict(functions))
+            if not isinstance(function, RegisteredFunction):
+                function = register(function, kind="action", internal=True)  # noqa: PLW2901
+            function.name = path
+            table[path] = function
+        self._functions = MappingProxyType(table)
 
     @property
     def paths(self) -> frozenset[str]:
@@ -127,34 +84,30 @@ class FunctionTable:
 
     def get(self, path: str) -> RegisteredFunction[..., Any] | None:
         """The function at a path; None if there is none."""
-        function = self._functions.get(path)
-        return function if isinstance(function, RegisteredFunction) else None
+        return self._functions.get(path)
 
-    def find(self, path: str, kind: Kind) -> RegisteredFunction[..., Any]:
-        """Find a function of a kind.
+    def find(self, path: str, kind: Kind | None = None) -> RegisteredFunction[..., Any]:
+        """Find a function, of a kind if one is given.
 
         Raises:
             LunoraError: ``FUNCTION_NOT_FOUND``.
         """
-        function = self.get(path)
-        if function is None or function.kind != kind:
-            raise LunoraError("FUNCTION_NOT_FOUND", f"this Worker has no {kind} {shown(path)}")
+        function = self._functions.get(path)
+        if function is None or kind not in (None, function.kind):
+            known = ", ".join(sorted(self._functions)[:10]) or "none"
+            raise LunoraError("FUNCTION_NOT_FOUND", f"there is no {kind or 'function'} {shown(path)}; there is {known}")
         return function
 
     def check_target(self, target: str, args: Mapping[str, Any]) -> None:
-        """Refuse a target that is not there, or arguments that it does not take.
+        """Refuse a function that is not there, or arguments that it does not take.
 
         Raises:
             LunoraError: ``FUNCTION_NOT_FOUND`` or ``INVALID_INPUT``.
         """
-        function = self._functions.get(target)
-        if function is None:
-            known = ", ".join(sorted(self._functions)[:10]) or "none"
-            raise LunoraError("FUNCTION_NOT_FOUND", f"there is no function {shown(target)}; there is {known}")
-        if isinstance(function, RegisteredFunction):
-            function.signature.check(args)
+        if ":" in target:  # a workflow or an agent takes any arguments
+            self.find(target).signature.check(args)
 
-    def bind(self, path: str, args: Mapping[str, Any]) -> Callable[[Context], Any]:
+    def bind(self, path: str, args: Mapping[str, Any]) -> Callable[[Any], Any]:
         """Find a function and fit arguments to it.
 
         Returns:
@@ -163,12 +116,6 @@ class FunctionTable:
         Raises:
             LunoraError: ``FUNCTION_NOT_FOUND``, or ``INVALID_INPUT`` when the arguments do not fit.
         """
-        function = self._functions.get(path)
-        if function is None:
-            known = ", ".join(sorted(self._functions)[:10]) or "none"
-            raise LunoraError("FUNCTION_NOT_FOUND", f"this Worker has no function {path!r}; it has {known}")
-        try:
-            inspect.signature(function).bind(None, **args)
-        except (TypeError, ValueError) as error:  # ValueError: some built-in functions have no signature
-            raise LunoraError("INVALID_INPUT", f"the arguments do not fit {path}: {error}") from None
-        return lambda ctx: function(ctx, **args)
+        function = self.find(path)
+        parsed = function.signature.parse(json.dumps(args))
+        return lambda ctx: function.function(ctx, **parsed)

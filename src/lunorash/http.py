@@ -29,6 +29,7 @@ class HttpRequest:
         body: reads the body, at most `lunorash.codec.MAX_BODY_BYTES` of it.
         env: the Worker's bindings and variables.
         scheduler: makes the app's scheduler client.
+        fetch: makes HTTP requests, as `workers.fetch` does.
     """
 
     method: str
@@ -38,6 +39,7 @@ class HttpRequest:
     body: Callable[[], Awaitable[bytes]]
     env: Any
     scheduler: Callable[[], Scheduler]
+    fetch: Callable[..., Awaitable[Any]]
 
     async def json(self) -> dict[str, Any]:
         """The body as a JSON object.

@@ -47,8 +47,10 @@ class Signature:
     def __init__(self, function: Callable[..., Any], name: str) -> None:
         self._name = name
         parameters, hints = _read(function, name)
+        self._takes_more = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters)
+        parameters = [parameter for parameter in parameters if parameter.kind is not inspect.Parameter.VAR_KEYWORD]
         self._model_parameter: str | None = None
-        if len(parameters) == 1 and _is_model(hints.get(parameters[0].name)):
+        if len(parameters) == 1 and not self._takes_more and _is_model(hints.get(parameters[0].name)):
             self._model_parameter = parameters[0].name
             self._model: type[BaseModel] = hints[parameters[0].name]
         else:
@@ -60,7 +62,8 @@ class Signature:
                 for parameter in parameters
             }
             try:
-                self._model = create_model("Arguments", __config__=_CONFIG, **fields)
+                config = ConfigDict(**{**_CONFIG, "extra": "allow"}) if self._takes_more else _CONFIG
+                self._model = create_model("Arguments", __config__=config, **fields)
             except (PydanticUserError, NameError, TypeError) as error:
                 raise LunoraError(
                     "FUNCTION_INVALID", f"the parameters of {name} cannot be validated: {error}"
@@ -68,8 +71,8 @@ class Signature:
         returns = hints.get("return", Any)
         self._returns: TypeAdapter[Any] | None = None
         if returns not in (Any, None, type(None)):
-            config = None if _is_model(returns) else ConfigDict(ser_json_bytes="base64", ser_json_timedelta="iso8601")
-            self._returns = TypeAdapter(returns, config=config)
+            encoding = None if _is_model(returns) else ConfigDict(ser_json_bytes="base64", ser_json_timedelta="iso8601")
+            self._returns = TypeAdapter(returns, config=encoding)
 
     def parse(self, text: str | bytes) -> dict[str, Any]:
         """Validate arguments.
@@ -89,7 +92,8 @@ class Signature:
             raise self._refused(error) from None
         if self._model_parameter is not None:
             return {self._model_parameter: model}
-        return {name: getattr(model, name) for name in type(model).model_fields}
+        named = {name: getattr(model, name) for name in type(model).model_fields}
+        return {**named, **(model.model_extra or {})}
 
     def check(self, args: Mapping[str, Any]) -> None:
         """Refuse arguments that `parse` would refuse; takes them as Python values made of JSON's types."""
@@ -134,8 +138,10 @@ def _read(function: Callable[..., Any], name: str) -> tuple[list[inspect.Paramet
         raise LunoraError(
             "FUNCTION_INVALID", f"{name} cannot be used: {error}; its first parameter is the context"
         ) from None
-    for parameter in (context, *parameters):
-        if parameter.kind not in (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY):
+    if context.kind not in (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.POSITIONAL_ONLY):
+        raise LunoraError("FUNCTION_INVALID", f"{name} cannot be used: its first parameter is the context")
+    for parameter in parameters:
+        if parameter.kind in (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.VAR_POSITIONAL):
             raise LunoraError(
                 "FUNCTION_INVALID",
                 f"{name} has the parameter {parameter.name!r} that cannot be given by name; arguments travel by name",

@@ -164,22 +164,35 @@ def case_an_origin_dead_for_a_day_charges_nothing_and_drains_when_it_returns(sto
 
 
 def case_a_job_whose_dispatch_never_begins_although_others_do_is_charged(store: Store) -> None:
-    """The origin has answered a probe since the last refund: then it is the job, and it dies of its own poison."""
+    """The origin has answered a probe before and after a refusal: then it is the job, and it dies of its own poison."""
     rig = Rig(store)
-    _lose(rig, "j")
-    for attempt in range(2, 8):
-        _probe_succeeds(rig.at(rig.now + SECOND))
-        assert rig.job()["charged"] == max(0, attempt - 2)
-        rig.at(max(rig.now + SECOND, rig.job()["due"]))
-        rig.sever(rig.claim_one().id)
+    rig.schedule(retry=RetryPolicy(max_attempts=2, base_ms=SECOND))
+    for charged in (1, 2, 3):
+        for suspected in (0, 1):
+            rig.at(max(rig.now + SECOND, rig.job()["due"]))
+            rig.sever(rig.claim_one().id)
+            assert (rig.job()["charged"], rig.job()["suspected"]) == (charged - 1, suspected)
+            _probe_succeeds(rig.at(rig.now + SECOND))
+        assert rig.at(rig.now + SECOND).claim() == []
         row = rig.job()
-        assert (row["attempt"], row["charged"], row["error_code"]) == (attempt, attempt - 1, "NEVER_BEGAN")
+        assert (row["charged"], row["suspected"], row["error_code"]) == (charged, 0, "NEVER_BEGAN")
         assert row["alone"] == (1 if row["state"] == "pending" else 0)
-        if row["state"] == "dead":
-            break
-        rig.at(row["due"])
     assert rig.state() == "dead"
-    assert [row["code"] for row in rig.attempts()] == ["NEVER_BEGAN"] * 6
+    assert [row["code"] for row in rig.attempts()] == ["NEVER_BEGAN"] * 3
+
+
+def case_an_outage_that_begins_between_a_probe_and_the_job_charges_nothing(store: Store) -> None:
+    """Only the probe after a refusal tells the job's poison from an outage, and during an outage none comes back."""
+    rig = Rig(store)
+    rig.schedule(retry=RetryPolicy(max_attempts=1, base_ms=SECOND))
+    rig.sever(rig.claim_one().id)
+    _probe_succeeds(rig.at(SECOND))
+    rig.sever(rig.at(2 * SECOND).claim_one().id)
+    for _ in range(24 * 60):
+        (dispatch,) = rig.at(rig.breakers()[0]["probe_at"]).claim()
+        assert dispatch.attempts == ()
+        rig.sever(dispatch.id)
+    assert (rig.state(), rig.job()["charged"]) == ("pending", 0)
 
 
 def case_a_dispatch_that_began_forgets_the_refund(store: Store) -> None:

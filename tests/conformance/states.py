@@ -71,6 +71,7 @@ def job_row(**columns: Any) -> Row:
         "alone": 0,
         "cut_offs": 0,
         "refunded_at": None,
+        "suspected": 0,
         "unavailable_since": None,
         "started": None,
         "ended": None,

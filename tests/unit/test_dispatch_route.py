@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from lunorash.functions import Context
 from lunorash.http import HttpAnswer
 from lunorash.scheduler import RunOptions
 from lunorash.scheduler.job import Dispatch
@@ -15,6 +14,7 @@ from lunorash.scheduler.settings import decode_secret
 from lunorash.scheduler.signing import sign
 from lunorash.server import define_app
 
+from .action_context import Context
 from .scheduler_object import NOW, ORIGIN, SECRET
 from .worker_app import BEARER, TARGET, Worker, refusal
 

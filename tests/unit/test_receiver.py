@@ -4,17 +4,18 @@ import asyncio
 import contextlib
 from collections.abc import Callable
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
+from lunorash.contexts import Job
 from lunorash.errors import LunoraError
-from lunorash.functions import Context, FunctionTable, Job
-from lunorash.scheduler.client import Scheduler
+from lunorash.functions import FunctionTable
 from lunorash.scheduler.job import Result
 from lunorash.scheduler.protocol import End, Heartbeat, ReceivedAttempt, Results, read_line
 from lunorash.scheduler.receiver import HEARTBEAT_S, STOP_S, WRITE_TIMEOUT_S, Receiver
 
+from .action_context import Context, context_of
 from .fake_time import in_fake_time
 
 
@@ -36,16 +37,7 @@ class _Answer:
         self.written.append((now, read_line(line.decode())))
 
     def _context(self, attempt: ReceivedAttempt) -> Context:
-        context = Context(
-            env=SimpleNamespace(NAME="value"),
-            job=Job(
-                id=attempt.job,
-                incarnation=attempt.incarnation,
-                attempt=attempt.number,
-                scheduled_for=attempt.scheduled_for,
-            ),
-            scheduler=cast("Scheduler", None),
-        )
+        context = context_of(attempt, env=SimpleNamespace(NAME="value"))
         self.contexts.append(context)
         return context
 

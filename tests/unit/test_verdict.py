@@ -15,6 +15,7 @@ from lunorash.scheduler.verdict import (
     Event,
     Failed,
     NeverBegan,
+    Refused,
     Succeeded,
     Unavailable,
     Unknown,
@@ -36,6 +37,7 @@ def _job(**columns: Any) -> Row:
         "alone": 0,
         "cut_offs": 0,
         "refunded_at": None,
+        "suspected": 0,
         "unavailable_since": None,
         **columns,
     }
@@ -121,10 +123,16 @@ def _pending(**fields: Any) -> Verdict:
             NeverBegan("down", proved=True),
             _pending(charged=0, refunded_at=_NOW, code="NEVER_BEGAN", message="down"),
         ),
-        # the second time in a row it is the job
+        # the second time in a row it may be the job; the next probe will tell
         (
             _job(refunded_at=5),
             NeverBegan("down", proved=True),
+            _pending(charged=0, refunded_at=_NOW, suspected=True, code="NEVER_BEGAN", message="down"),
+        ),
+        # it is: charged after all
+        (
+            _job(refunded_at=5, suspected=1),
+            Refused("down"),
             _pending(
                 due=_NOW + 10_000,
                 alone=True,
@@ -136,8 +144,8 @@ def _pending(**fields: Any) -> Verdict:
             ),
         ),
         (
-            _job(refunded_at=5, charged=3),
-            NeverBegan("down", proved=True),
+            _job(refunded_at=5, charged=3, suspected=1),
+            Refused("down"),
             Verdict(
                 state="dead",
                 due=900_000,
@@ -231,7 +239,7 @@ def test_a_job_whose_cancel_was_requested_is_canceled_whatever_its_attempt_came_
 
 
 def test_every_kind_of_event_is_in_these_tables() -> None:
-    assert set(get_args(Event)) == {Succeeded, Failed, Unknown, NeverBegan, Unavailable}
+    assert set(get_args(Event)) == {Succeeded, Failed, Unknown, NeverBegan, Refused, Unavailable}
     assert UNAVAILABLE_PATIENCE_MS == 15 * _MINUTE
 
 

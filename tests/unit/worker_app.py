@@ -7,11 +7,11 @@ from typing import Any, Final
 
 from lunora.demo import DEMO_ROUTES
 from lunorash.errors import LunoraError
-from lunorash.functions import Context
 from lunorash.http import HttpAnswer, HttpRequest, find_route
 from lunorash.scheduler import RunOptions
 from lunorash.server import App, define_app
 
+from .action_context import Context
 from .scheduler_object import ADMIN_TOKEN, Namespace, environment
 
 __all__ = ["BEARER", "TARGET", "Worker", "refusal"]
@@ -37,7 +37,10 @@ class Worker:
         )
 
     def _function(self, ctx: Context, **args: Any) -> None:
-        self.ran.append((ctx.job.id, args))
+        self.ran.append((ctx.job.id if ctx.job else "", args))
+
+    async def _fetch(self, *_args: object, **_options: object) -> None:
+        raise AssertionError("nothing here goes out")
 
     async def answer(
         self,
@@ -61,6 +64,7 @@ class Worker:
             body=read,
             env=self.env,
             scheduler=lambda: self.app.scheduler(self.env),
+            fetch=self._fetch,
         )
         try:
             return await find_route(self.app.routes, method, path)(request)

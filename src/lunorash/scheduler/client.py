@@ -5,17 +5,17 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any, Final
 
-from lunorash.codec import decode_json, encode_args
-from lunorash.errors import LunoraError, shown
-from lunorash.refs import check_function_path
+from lunorash.codec import decode_json
+from lunorash.errors import LunoraError
+from lunorash.refs import Target
+from lunorash.scheduler.calls import Catalog, make_job
 from lunorash.scheduler.ids import check_id, mint_id
 from lunorash.scheduler.job import State
 from lunorash.scheduler.options import Delay, Instant, RunOptions, delay_ms, instant_ms
 from lunorash.scheduler.record import JobRecord, Page
-from lunorash.scheduler.retry import DEFAULT_RETRY
 
 __all__ = ["Scheduler", "create_scheduler"]
 
@@ -23,16 +23,14 @@ _SCHEDULED: Final[tuple[State, ...]] = ("running", "pending")
 _PAUSES_S: Final = (0.05, 0.2)  # between tries of a call that may be repeated
 
 
-def create_scheduler(
-    *, namespace: Any, instance_name: str = "default", functions: frozenset[str] | None = None
-) -> Scheduler:
+def create_scheduler(*, namespace: Any, instance_name: str = "default", catalog: Catalog | None = None) -> Scheduler:
     """Make a client of a SchedulerDO.
 
     Args:
         namespace: the Durable Object binding, ``env.SCHEDULER``.
         instance_name: which SchedulerDO; each name has jobs of its own, for one tenant say.
-        functions: the paths of all functions, to refuse an unknown one when it is scheduled; None to
-            let any well-formed path through.
+        catalog: what can be run, to refuse an unknown function, or arguments that it does not take, when it is
+            scheduled; None to let any well-formed path through.
 
     Raises:
         LunoraError: ``SCHEDULER_NOT_CONFIGURED`` without a namespace.
@@ -49,7 +47,7 @@ def create_scheduler(
             "there is no binding to a SchedulerDO; bind the class as SCHEDULER under durable_objects in wrangler.jsonc "
             "and pass namespace=env.SCHEDULER",
         )
-    return Scheduler(lambda: namespace.get(namespace.idFromName(instance_name)), functions=functions)
+    return Scheduler(lambda: namespace.get(namespace.idFromName(instance_name)), catalog=catalog)
 
 
 class Scheduler:
@@ -57,7 +55,7 @@ class Scheduler:
 
     Args:
         stub: makes a stub of the SchedulerDO; a stub that failed may go on failing, so each try gets its own.
-        functions: the known function paths, if they are known.
+        catalog: what can be run, if that is known.
         now: the current time in epoch milliseconds.
         mint: mints ids.
     """
@@ -66,23 +64,24 @@ class Scheduler:
         self,
         stub: Callable[[], Any],
         *,
-        functions: frozenset[str] | None = None,
+        catalog: Catalog | None = None,
         now: Callable[[], int] = lambda: int(time.time() * 1000),
         mint: Callable[[], str] = mint_id,
     ) -> None:
         self._stub = stub
-        self._functions = functions
+        self._catalog = catalog
         self._now = now
         self._mint = mint
 
     async def run_after(
-        self, delay: Delay, target: str, args: dict[str, Any] | None = None, options: RunOptions | None = None
+        self, delay: Delay, target: Target, args: Mapping[str, Any] | None = None, options: RunOptions | None = None
     ) -> str:
         """Run a function after a delay.
 
         Args:
             delay: milliseconds or a `timedelta`, 0 or more. A job is never early.
-            target: the function's path, such as ``"billing:end_trial"``.
+            target: a reference, such as ``internal.billing.end_trial``, ``workflows.onboarding`` or ``agents.support``,
+                or a function's path, ``"billing:end_trial"``.
             args: its arguments, JSON values by name, at most 1,000,000 bytes and 64 levels.
             options: id, retry policy, timeout, shard.
 
@@ -181,25 +180,10 @@ class Scheduler:
         accepted: int = await self._call("accept", json.dumps({"shard": shard, "rows": [*rows]}), again=True)
         return accepted
 
-    async def _schedule(self, due: int, target: str, args: dict[str, Any] | None, options: RunOptions | None) -> str:
-        check_function_path(target)
-        if self._functions is not None and target not in self._functions:
-            known = ", ".join(sorted(self._functions)[:10]) or "none"
-            raise LunoraError("FUNCTION_NOT_FOUND", f"there is no function {target!r}; there is {known}")
-        options = RunOptions() if options is None else options
-        if not isinstance(options, RunOptions):
-            raise LunoraError("INVALID_INPUT", f"options is {shown(options)}; it must be RunOptions(...)")
-        # Id and incarnation are minted here, before any call, so that a call that is repeated is recognised.
-        job = {
-            "id": options.id or self._mint(),
-            "incarnation": self._mint(),
-            "target": target,
-            "args": encode_args({} if args is None else args),
-            "due": due,
-            "retry": (options.retry or DEFAULT_RETRY).to_dict(),
-            "timeout_ms": options.timeout_ms,
-            "shard_key": options.shard_key,
-        }
+    async def _schedule(
+        self, due: int, target: Target, args: Mapping[str, Any] | None, options: RunOptions | None
+    ) -> str:
+        job = make_job(target, args, options, due=due, mint=self._mint, catalog=self._catalog)
         ids: list[str] = await self._call("schedule", json.dumps([job]), again=True)
         return ids[0]
 
@@ -209,6 +193,8 @@ class Scheduler:
             try:
                 text = await getattr(self._stub(), method)(*arguments)
                 break
+            except LunoraError:
+                raise  # there is no SchedulerDO to call
             except Exception as error:
                 if pause is None:
                     raise LunoraError(

@@ -338,13 +338,19 @@ class Engine:
             if (self.breaker.look(UNCONFIGURED).probe_at or now) <= now:
                 self.breaker.failed(UNCONFIGURED, self._origin_problem, now)
             return []
-        probe_at = self.breaker.look(self._origin).probe_at
-        if probe_at is not None:
-            if probe_at > now:
+        origin = self.breaker.look(self._origin)
+        if origin.probe_at is not None:
+            if origin.probe_at > now:
                 return []
             self.breaker.probing(self._origin, now + LEASE_MS)
             return [self._open((), now)]
-        return [self._open((row,), now) for row in due]
+        dispatches = []
+        for row in due:
+            if row["suspected"] and (origin.proved_at or 0) > row["refunded_at"]:
+                self._settling.charge_refusal(row, now)
+            else:
+                dispatches.append(self._open((row,), now))
+        return dispatches
 
     def _open(self, rows: tuple[Row, ...], now: int) -> Dispatch:
         dispatch_id = self._mint_id()

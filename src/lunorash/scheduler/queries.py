@@ -27,7 +27,7 @@ REQUEST_CANCEL: Final = "UPDATE jobs SET cancel_requested = 1 WHERE id = ? AND s
 REDRIVE: Final = """
 UPDATE jobs
 SET state = 'pending', incarnation = ?1, due = ?2, charged = 0, redrives = redrives + 1, dispatch = NULL, alone = 0,
-    cut_offs = 0, refunded_at = NULL, unavailable_since = NULL, ended = NULL
+    cut_offs = 0, refunded_at = NULL, suspected = 0, unavailable_since = NULL, ended = NULL
 WHERE id = ?3 AND state = 'dead'
 RETURNING id
 """
@@ -105,8 +105,8 @@ RECORD_ATTEMPT: Final = "INSERT OR REPLACE INTO attempts VALUES (?, ?, ?, ?, ?, 
 
 END_ATTEMPT: Final = """
 UPDATE jobs
-SET state = ?, due = ?, charged = ?, alone = ?, dispatch = ?, cut_offs = ?, refunded_at = ?, unavailable_since = ?,
-    ended = ?, error_code = ?, error_message = ?
+SET state = ?, due = ?, charged = ?, alone = ?, dispatch = ?, cut_offs = ?, refunded_at = ?, suspected = ?,
+    unavailable_since = ?, ended = ?, error_code = ?, error_message = ?
 WHERE id = ?
 """
 

@@ -38,6 +38,7 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
             alone             INTEGER NOT NULL DEFAULT 0, -- its last outcome was unknown
             cut_offs          INTEGER NOT NULL DEFAULT 0, -- times in a row that we ourselves failed to send it
             refunded_at       INTEGER,                    -- when its last dispatch never began; null once one has
+            suspected         INTEGER NOT NULL DEFAULT 0, -- refused between two probes that came back: charge it
             unavailable_since INTEGER,                    -- first time in a row that the receiver did not know it
             started           INTEGER,                    -- when the last attempt was claimed
             ended             INTEGER,                    -- when it came to rest; null while pending or running

@@ -9,7 +9,7 @@ from lunorash.scheduler import queries
 from lunorash.scheduler.breaker import Breaker
 from lunorash.scheduler.job import Result
 from lunorash.scheduler.store import Row, Store
-from lunorash.scheduler.verdict import Event, Failed, NeverBegan, Succeeded, Unavailable, judge
+from lunorash.scheduler.verdict import Event, Failed, NeverBegan, Refused, Succeeded, Unavailable, judge
 
 __all__ = ["PROBE", "Settling"]
 
@@ -58,9 +58,13 @@ class Settling:
         else:
             self._breaker.trip(dispatch["origin"], reason, now)
         for job in self._store.execute(queries.RUNNING_IN, dispatch["jobs"], dispatch["id"]):
-            # Other jobs go through and this one's dispatch still does not begin: then it is the job.
             proved = (origin.proved_at or 0) > (job["refunded_at"] or 0)
             self._end(job, NeverBegan(reason, proved=proved), now)
+
+    def charge_refusal(self, job: Row, now: int) -> None:
+        """Charge a pending job for the dispatch that did not begin; see `Refused`."""
+        charged = {**job, "charged": job["charged"] + 1}
+        self._end(charged, Refused(job["error_message"] or "its dispatch did not begin"), now)
 
     def _end(self, job: Row, event: Event, now: int) -> None:
         verdict = judge(job, event, now=now, random=self._random)
@@ -85,6 +89,7 @@ class Settling:
             job["dispatch"] if verdict.late_success_counts else None,
             verdict.cut_offs,
             verdict.refunded_at,
+            int(verdict.suspected),
             verdict.unavailable_since,
             now if verdict.ended else None,
             verdict.code,

@@ -20,6 +20,7 @@ __all__ = [
     "Event",
     "Failed",
     "NeverBegan",
+    "Refused",
     "Succeeded",
     "Unavailable",
     "Unknown",
@@ -78,7 +79,17 @@ class NeverBegan:
     proved: bool = False
 
 
-Event = Succeeded | Failed | Unavailable | Unknown | NeverBegan
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Its dispatch did not begin although a probe had come back before, and one has come back since: it is the job.
+
+    Only the probe after the refusal tells that from an outage that began just then.
+    """
+
+    message: str
+
+
+Event = Succeeded | Failed | Unavailable | Unknown | NeverBegan | Refused
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +103,7 @@ class Verdict:
     late_success_counts: bool = False
     cut_offs: int = 0
     refunded_at: int | None = None
+    suspected: bool = False
     unavailable_since: int | None = None
     code: str | None = None
     message: str | None = None
@@ -138,12 +150,12 @@ def _verdict(job: Row, event: Event, now: int, random: Callable[[], float]) -> V
             return _charge(job, now, random, code, message, retryable=retryable)
         case Unknown(message):
             return _charge(job, now, random, "OUTCOME_UNKNOWN", message, unknown=True)
-        case NeverBegan(message, blamed=True, proved=True) if job["refunded_at"] is not None:
+        case Refused(message):
             return _charge(job, now, random, "NEVER_BEGAN", message, unknown=True, refunded_at=now)
         case NeverBegan(message, blamed=False) if job["cut_offs"] >= MAX_CUT_OFFS:
             charged_for_it = _charge(job, now, random, "NEVER_BEGAN", message, unknown=True)
             return replace(charged_for_it, cut_offs=job["cut_offs"])
-        case NeverBegan(message, blamed):
+        case NeverBegan(message, blamed, proved):
             return Verdict(
                 state="pending",
                 due=due if blamed else max(due, now + CUT_OFF_PAUSE_MS),
@@ -151,6 +163,7 @@ def _verdict(job: Row, event: Event, now: int, random: Callable[[], float]) -> V
                 alone=bool(job["alone"]),
                 cut_offs=job["cut_offs"] if blamed else job["cut_offs"] + 1,
                 refunded_at=now if blamed else job["refunded_at"],
+                suspected=blamed and proved and job["refunded_at"] is not None,
                 unavailable_since=job["unavailable_since"],
                 code="NEVER_BEGAN",
                 message=message,

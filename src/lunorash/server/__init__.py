@@ -1,18 +1,26 @@
 """What app code imports to make a Worker."""
 
+from lunorash.contexts import ActionContext, Auth, Job, MutationContext, QueryContext
 from lunorash.errors import LunoraError
-from lunorash.functions import Context, Job
+from lunorash.functions import RegisteredFunction, register
 from lunorash.http import HttpAnswer, HttpRequest, Route
 from lunorash.server.app import App, AppBuilder, define_app
+from lunorash.server.auth import jwt_hs256
 
 __all__ = [
+    "ActionContext",
     "App",
     "AppBuilder",
-    "Context",
+    "Auth",
     "HttpAnswer",
     "HttpRequest",
     "Job",
     "LunoraError",
+    "MutationContext",
+    "QueryContext",
+    "RegisteredFunction",
     "Route",
     "define_app",
+    "jwt_hs256",
+    "register",
 ]

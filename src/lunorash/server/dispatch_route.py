@@ -8,22 +8,23 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from lunorash.errors import LunoraError
-from lunorash.functions import Context, FunctionTable, Job
 from lunorash.http import HttpAnswer, HttpRequest, Route
-from lunorash.scheduler.protocol import ANSWER_TYPE, DISPATCH_PATH, ReceivedAttempt, read_dispatch
+from lunorash.scheduler.protocol import ANSWER_TYPE, DISPATCH_PATH, read_dispatch
 from lunorash.scheduler.receiver import Receiver
 from lunorash.scheduler.settings import read_origin, read_secrets
 from lunorash.scheduler.signing import verify
+from lunorash.server.job_runner import JobRunner
 
 __all__ = ["dispatch_route"]
 
 
-def dispatch_route(functions: FunctionTable, namespace: Callable[[Any], Any]) -> Route:
+def dispatch_route(job_runner: Callable[[HttpRequest], JobRunner], namespace: Callable[[Any], Any] | None) -> Route:
     """Make the route that takes dispatches.
 
     Args:
-        functions: what can be run.
-        namespace: finds the SchedulerDO binding in the environment.
+        job_runner: makes what runs the targets of jobs.
+        namespace: finds the SchedulerDO binding in the environment; None when the app has no scheduler, and then
+            nobody's dispatches are taken.
     """
 
     async def receive(request: HttpRequest) -> HttpAnswer:
@@ -32,22 +33,13 @@ def dispatch_route(functions: FunctionTable, namespace: Callable[[Any], Any]) ->
         dispatch = read_dispatch(body)
         if not hmac.compare_digest(dispatch.audience.encode(), read_origin(request.env).encode()):
             raise LunoraError("DISPATCH_UNAUTHENTICATED", "the dispatch was made for another origin")
+        if namespace is None:
+            raise LunoraError("DISPATCH_UNAUTHENTICATED", "this Worker has no scheduler")
         if not await _instance(namespace(request.env), dispatch.instance).begin(dispatch_id):
             raise LunoraError(
-                "DISPATCH_UNAUTHENTICATED",
-                "the scheduler says no: this dispatch has begun before, or is over",
+                "DISPATCH_UNAUTHENTICATED", "the scheduler says no: this dispatch has begun before, or is over"
             )
-
-        def context(attempt: ReceivedAttempt) -> Context:
-            job = Job(
-                id=attempt.job,
-                incarnation=attempt.incarnation,
-                attempt=attempt.number,
-                scheduled_for=attempt.scheduled_for,
-            )
-            return Context(env=request.env, job=job, scheduler=request.scheduler())
-
-        receiver = Receiver(functions, context=context, log=print)
+        receiver = Receiver(job_runner(request), context=lambda attempt: attempt, log=print)
 
         async def stream(write: Callable[[bytes], Awaitable[object]]) -> None:
             await receiver.answer(dispatch.attempts, write)

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from js import Object, Response, TransformStream
 from pyodide.ffi import JsException, to_js
-from workers import WorkerEntrypoint
+from workers import WorkerEntrypoint, fetch
 
 from lunorash.codec import MAX_BODY_BYTES
 from lunorash.errors import LunoraError
@@ -65,6 +65,7 @@ def _read(request: Any, env: Any, body: _Body, scheduler: Callable[[Any], Schedu
         body=body.read,
         env=env,
         scheduler=lambda: scheduler(env),
+        fetch=fetch,
     )
 
 

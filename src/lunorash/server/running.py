@@ -11,7 +11,7 @@ from typing import Any
 
 from lunorash.codec import decode_json
 from lunorash.contexts import ActionContext, Auth, Job
-from lunorash.errors import LunoraError
+from lunorash.errors import LunoraError, shown
 from lunorash.functions import FunctionTable, RegisteredFunction
 from lunorash.refs import FunctionReference
 from lunorash.scheduler.client import Scheduler
@@ -115,4 +115,4 @@ class FunctionRunner:
 
 def unknown_function(path: str) -> LunoraError:
     """What a caller is told of a path that is not there, or not for them: the same."""
-    return LunoraError("FUNCTION_NOT_FOUND", f"there is no function {path[:200]!r}")
+    return LunoraError("FUNCTION_NOT_FOUND", f"there is no function {shown(path)}")
