@@ -1,44 +1,38 @@
-"""Routes of the example app, to try the scheduler with curl. They need the admin token."""
+"""What `make demo` and `make dev` play with: jobs that do as they are told."""
 
 from __future__ import annotations
 
-from typing import Any, Final
-
+from lunora._generated.internal import internal
+from lunora._generated.server import ActionContext, LunoraError, MutationContext, internal_action, mutation
 from lunorash.scheduler import RetryPolicy, RunOptions
-from lunorash.server import HttpAnswer, HttpRequest, LunoraError, Route
-from lunorash.studio.admin_token import require_admin
-
-_FIELDS: Final = {"delay_ms", "at_ms", "target", "args", "id", "retry", "timeout_ms", "shard_key"}
 
 
-async def schedule(request: HttpRequest) -> HttpAnswer:
-    """Schedule a job: ``{"target", "args", "delay_ms" or "at_ms", "id", "retry", "timeout_ms", "shard_key"}``."""
-    require_admin(request.env, request.headers)
-    body = await request.json()
-    unknown = sorted(set(body) - _FIELDS)
-    if unknown:
-        raise LunoraError("INVALID_INPUT", f"there is no field {unknown[0]!r}; there is {', '.join(sorted(_FIELDS))}")
-    if "delay_ms" in body and "at_ms" in body:
-        raise LunoraError("INVALID_INPUT", "give delay_ms or at_ms, not both")
-    scheduler = request.scheduler()
-    target, args, options = body.get("target", ""), body.get("args", {}), _options(body)
-    if "at_ms" in body:
-        job_id = await scheduler.run_at(body["at_ms"], target, args, options)
-    else:
-        job_id = await scheduler.run_after(body.get("delay_ms", 0), target, args, options)
-    return HttpAnswer(body={"id": job_id})
+@mutation
+async def hello_later(ctx: MutationContext, name: str, delay_ms: int = 0, job_id: str | None = None) -> str:
+    """Say hello after a while; returns the id of the job."""
+    options = RunOptions(id=job_id)
+    return await ctx.scheduler.run_after(delay_ms, internal.demo.hello, {"name": name}, options)
 
 
-def _options(body: dict[str, Any]) -> RunOptions:
-    retry = body.get("retry")
-    if retry is not None and not isinstance(retry, dict):
-        raise LunoraError("INVALID_INPUT", 'retry must be an object, such as {"max_attempts": 3, "base_ms": 1000}')
-    return RunOptions(
-        id=body.get("id"),
-        retry=None if retry is None else RetryPolicy.from_dict(retry),
-        timeout=body.get("timeout_ms"),
-        shard_key=body.get("shard_key"),
-    )
+@mutation
+async def flaky_later(
+    ctx: MutationContext, failures: int, max_attempts: int = 5, base_ms: int = 30_000, job_id: str | None = None
+) -> str:
+    """Run a job that fails a number of times; returns its id."""
+    options = RunOptions(id=job_id, retry=RetryPolicy(max_attempts=max_attempts, base_ms=base_ms))
+    return await ctx.scheduler.run_after(0, internal.demo.flaky, {"failures": failures}, options)
 
 
-DEMO_ROUTES: Final = (Route(method="POST", path="/demo/schedule", handler=schedule),)
+@internal_action
+async def hello(ctx: ActionContext, name: str) -> str:
+    """Say hello."""
+    if ctx.job:
+        print(f"Hello, {name}! (job {ctx.job.id}, attempt {ctx.job.attempt})")
+    return f"Hello, {name}!"
+
+
+@internal_action
+async def flaky(ctx: ActionContext, failures: int) -> None:
+    """Fail a number of times, then succeed."""
+    if ctx.job and ctx.job.attempt <= failures:
+        raise LunoraError("UPSTREAM_DOWN", f"attempt {ctx.job.attempt} of a job that fails {failures} times")

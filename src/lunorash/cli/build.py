@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 import lunorash
+from lunorash.codegen import Generation, generate
 from lunorash.errors import LunoraError
 
 __all__ = ["STAGED", "build"]
@@ -33,19 +34,23 @@ def build(project: Path) -> int:
         how many files were written or removed; 0 when all was up to date.
 
     Raises:
-        LunoraError: ``ENTRY_NOT_FOUND`` when there is no ``src/worker.py``.
+        LunoraError: ``ENTRY_NOT_FOUND`` when there is neither ``src/worker.py`` nor ``lunora/``;
+            ``CODEGEN_FAILED`` with all that is wrong with the app.
     """
-    if not (project / "src" / "worker.py").is_file():
+    has_entry, has_app = (project / "src" / "worker.py").is_file(), (project / "lunora").is_dir()
+    if not has_entry and not has_app:
         raise LunoraError(
             "ENTRY_NOT_FOUND",
-            f"{project / 'src' / 'worker.py'} does not exist; it must export Default and SchedulerDO. "
-            "Run lunora build in the folder of wrangler.jsonc",
+            f"{project.resolve()} has neither src/worker.py nor a package lunora/; run lunora in the folder of "
+            "wrangler.jsonc",
         )
     target = project / STAGED
-    wanted = {target / name: source for name, source in _sources(project)}
+    generation = _generated(project) if has_app else None
+    wanted = {target / name: source.read_bytes() for name, source in _sources(project)}
+    if not has_entry and generation is not None:
+        wanted[target / "worker.py"] = entry(generation).encode()
     changed = 0
-    for path, source in wanted.items():
-        content = source.read_bytes()
+    for path, content in wanted.items():
         if not path.is_file() or path.read_bytes() != content:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
@@ -59,8 +64,36 @@ def build(project: Path) -> int:
     return changed
 
 
+def entry(generation: Generation) -> str:
+    """The Worker's entry for a project that has none of its own: everything wired by the usual names."""
+    classes = {instance.class_name: instance.kind for instance in generation.instances}
+    imports = "".join(f"from lunora.{kind}s import {name}\n" for name, kind in sorted(classes.items()))
+    exported = ", ".join(f'"{name}"' for name in sorted(["Default", "SchedulerDO", "ShardDO", *classes]))
+    return f'''"""Made by `lunora build`, since this project has no src/worker.py of its own."""
+
+from lunora._generated.app import define_app
+from lunora._generated.scheduler import SchedulerDO
+{imports}
+app = define_app().shard(lambda env: env.SHARD).scheduler(namespace=lambda env: env.SCHEDULER).build()
+
+Default = app.Default
+ShardDO = app.ShardDO
+
+__all__ = [{exported}]
+'''
+
+
+def _generated(project: Path) -> Generation:
+    generation = generate(project)
+    if generation.diagnostics:
+        raise LunoraError("CODEGEN_FAILED", "\n".join(str(diagnostic) for diagnostic in generation.diagnostics))
+    generation.write()
+    return generation
+
+
 def _sources(project: Path) -> Iterator[tuple[Path, Path]]:
-    yield from _files(project / "src", Path())
+    if (project / "src").is_dir():
+        yield from _files(project / "src", Path())
     if (project / "lunora").is_dir():
         yield from _files(project / "lunora", Path("lunora"))
     if not (project / "src" / "lunorash").is_dir():

@@ -6,6 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from lunorash.cli import codegen
 from lunorash.cli.build import STAGED, build
 from lunorash.cli.local_server import DEFAULT_PORT
 
@@ -24,6 +25,8 @@ def main(arguments: list[str] | None = None) -> int:
             from lunorash.cli.demo import demo
 
             return demo(options.project)
+        if options.command == "codegen":
+            return codegen.run(options)
         changed = build(options.project)
         print(f"lunora build: {changed or 'no'} file{'' if changed == 1 else 's'} changed in {STAGED}")
     except Exception as error:
@@ -38,6 +41,8 @@ def main(arguments: list[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="lunora", description="Durable deferred jobs for Python on Cloudflare.")
     commands = parser.add_subparsers(dest="command", required=True)
+    generating = commands.add_parser("codegen", help="make lunora/_generated from the app's functions")
+    codegen.add_arguments(generating)
     for name, text in (
         ("dev", "serve the Worker locally, on the real runtime"),
         ("demo", "tell a short story on a Worker of its own"),
