@@ -22,6 +22,7 @@ STATUS_BY_CODE: Final[Mapping[str, int]] = MappingProxyType(
         "PAYLOAD_TOO_LARGE": 413,
         "UNSUPPORTED_MEDIA_TYPE": 415,
         # what functions may do
+        "AGENT_WITHOUT_RUN": 500,
         "MIGRATION_FAILED": 500,
         "MIGRATION_MISSING": 500,
         "MUTATION_YIELDED": 500,

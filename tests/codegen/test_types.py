@@ -39,7 +39,7 @@ CALLS: Final = {
     "extra": 'await ctx.scheduler.run_after(0, internal.billing.end_trial, {"user_id": "u", "a": 1})  # refused',
     "optional_left_out": 'await ctx.scheduler.run_after(0, api.trials.start_trial, {"plan": "pro"})',
     "optional_given": 'await ctx.scheduler.run_after(0, api.trials.start_trial, {"plan": "pro", "days": 3})',
-    "optional_wrong": 'await ctx.scheduler.run_after(0, api.trials.start_trial, {"plan": "pro", "days": "3"})  # refused',
+    "optional_wrong": 'await ctx.scheduler.run_after(0, api.trials.start_trial, {"plan": "pro", "days": ""})  # refused',
     "literal_wrong": 'await ctx.scheduler.run_after(0, api.trials.start_trial, {"plan": "free"})  # refused',
     "all_optional": "await ctx.scheduler.run_after(0, internal.presence.sweep)",
     "all_optional_wrong": 'await ctx.scheduler.run_after(0, internal.presence.sweep, {"room": "a"})  # refused',
@@ -47,9 +47,9 @@ CALLS: Final = {
     '"on": date(2026, 1, 1), "plan": None})',
     "imported_type_wrong": 'await ctx.scheduler.run_after(0, internal.billing.charge, {"user_id": "u", "amount": 1.5})'
     "  # refused",
-    "no_args": "await ctx.scheduler.run_after(0, internal.imports.rows.finish_import_and_tell_everybody_who_waited_for_it)",
+    "no_args": "await ctx.scheduler.run_after(0, internal.imports.rows.finish_import_and_tell_everybody)",
     "no_args_given": "await ctx.scheduler.run_after("
-    '0, internal.imports.rows.finish_import_and_tell_everybody_who_waited_for_it, {"a": 1})  # refused',
+    '0, internal.imports.rows.finish_import_and_tell_everybody, {"a": 1})  # refused',
     "text": 'await ctx.scheduler.run_after(0, "billing:end_trial", {"anything": 1})',
     "text_alone": 'await ctx.scheduler.run_after(0, "presence:sweep")',
     "workflow": 'await ctx.scheduler.run_after(0, workflows.onboarding, {"user_id": "u"})',
@@ -71,7 +71,7 @@ CALLS: Final = {
     "an_id_is_no_number": "job: int = await ctx.scheduler.run_after(0, internal.presence.sweep)  # refused",
     "references_are_final": "internal.billing.end_trial = internal.billing.end_trial  # refused",
     "cancel": 'await ctx.scheduler.cancel(await ctx.scheduler.run_after(0, "m:f"))',
-    "get": 'job = await ctx.scheduler.get("id"); print(job.state if job else None)',
+    "get": 'record = await ctx.scheduler.get("id"); print(record.state if record else None)',
     "list": 'print((await ctx.scheduler.list(states=["dead"])).jobs)',
 }
 

@@ -25,14 +25,14 @@ class Client:
         return self.http.request(method, self.worker.url + path, json=body, params=query)
 
     def schedule(self, target: str, args: dict[str, Any] | None = None, **fields: Any) -> str:
-        answer = self.call("POST", "/demo/schedule", {"target": target, "args": args or {}, **fields})
+        answer = self.call("POST", "/test/schedule", {"target": target, "args": args or {}, **fields})
         assert answer.status_code == 200, answer.text
         job_id: str = answer.json()["id"]
         return job_id
 
     def refusal(self, **fields: Any) -> tuple[int, str, str]:
         """Status, code and message of a schedule call that must be refused."""
-        answer = self.call("POST", "/demo/schedule", fields)
+        answer = self.call("POST", "/test/schedule", fields)
         error = answer.json()["error"]
         return answer.status_code, error["code"], error["message"]
 

@@ -10,7 +10,7 @@ import pytest
 from tests.integration.client import ADMIN, TOKEN, Client
 
 POSTS = [
-    "/demo/schedule",
+    "/test/schedule",
     f"{ADMIN}/cancel",
     f"{ADMIN}/dead/retry",
     f"{ADMIN}/dead/cancel",
@@ -36,13 +36,13 @@ def test_hostile_bodies_are_refused_and_the_process_survives(shared: Client, pat
 
 
 def test_a_body_over_the_limit_is_refused(shared: Client) -> None:
-    answer = shared.http.post(shared.worker.url + "/demo/schedule", content=b" " * (1024 * 1024 + 1))
+    answer = shared.http.post(shared.worker.url + "/test/schedule", content=b" " * (1024 * 1024 + 1))
     assert (answer.status_code, answer.json()["error"]["code"]) == (413, "PAYLOAD_TOO_LARGE")
     assert "1,048,576" in answer.json()["error"]["message"]
 
 
 def test_a_body_over_the_limit_that_hides_its_length_is_refused(shared: Client) -> None:
-    answer = shared.http.post(shared.worker.url + "/demo/schedule", content=iter([b" " * 100_000] * 11))
+    answer = shared.http.post(shared.worker.url + "/test/schedule", content=iter([b" " * 100_000] * 11))
     assert (answer.status_code, answer.json()["error"]["code"]) == (413, "PAYLOAD_TOO_LARGE")
 
 
@@ -50,7 +50,7 @@ def nested(depth: int) -> dict[str, Any]:
     value: Any = 1
     for _ in range(depth - 1):
         value = [value]
-    return {"deep": value}
+    return {"value": value}
 
 
 @pytest.mark.parametrize(
@@ -93,23 +93,24 @@ def test_a_job_that_cannot_be_is_refused_at_the_door(
 
 
 def test_arguments_over_the_limit_are_refused_with_the_limit(shared: Client) -> None:
-    status, code, message = shared.refusal(target=NOTE, args={"text": "x" * 1_000_000})
+    status, code, message = shared.refusal(target=NOTE, args={"value": "x" * 1_000_000})
     assert (status, code) == (413, "PAYLOAD_TOO_LARGE")
     assert "1,000,000" in message
 
 
 def test_arguments_at_both_limits_arrive_as_they_were_sent(shared: Client) -> None:
-    args = {
+    value = {
         "text": "x" * 999_000,
-        "deep": nested(63)["deep"],
+        "deep": nested(62)["value"],
         "big": 2**53 + 1,
         "whole": 1.0,
         "none": None,
         "smile": "\N{GRINNING FACE}\u202e",
     }
+    args = {"value": value}
     job_id = shared.schedule(NOTE, args)
     assert shared.wait(job_id, "succeeded")["args"] == args
-    assert type(shared.get(job_id)["args"]["whole"]) is float
+    assert type(shared.get(job_id)["args"]["value"]["whole"]) is float
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ def test_a_job_due_in_300_ms_runs_once_and_not_early(shared: Client) -> None:
 
 def test_200_jobs_due_at_once_all_run_once(shared: Client) -> None:
     due = int(time.time() * 1000) + 3_000
-    ids = {shared.schedule("probes:note", {"number": number}, at_ms=due) for number in range(200)}
+    ids = {shared.schedule("probes:note", {"value": number}, at_ms=due) for number in range(200)}
     assert len(ids) == 200
 
     def all_done() -> bool:
@@ -95,14 +95,11 @@ def test_a_job_for_a_function_that_is_unknown_is_refused(shared: Client) -> None
     assert "probes:note" in message
 
 
-def test_arguments_that_do_not_fit_wait_for_a_deploy(shared: Client) -> None:
-    job_id = shared.schedule("probes:slow", {"minutes": 1})
-    record = wait_for(
-        lambda: (job := shared.get(job_id))["error_code"] and job, "a first answer", 10, lambda: shared.get(job_id)
-    )
-    assert (record["state"], record["charged"], record["error_code"]) == ("pending", 0, "INVALID_INPUT")
-    assert 20_000 < record["due"] - time.time() * 1000 < 30_000
-    shared.call("POST", f"{ADMIN}/cancel", {"id": job_id})
+def test_arguments_that_do_not_fit_are_refused_with_every_reason(shared: Client) -> None:
+    status, code, message = shared.refusal(target="probes:slow", args={"minutes": 1})
+    assert (status, code) == (400, "INVALID_INPUT")
+    assert "seconds: Field required" in message
+    assert "minutes: Extra inputs are not permitted" in message
 
 
 def test_lists_come_in_pages_that_miss_nothing(shared: Client) -> None:

@@ -72,6 +72,6 @@ def test_a_secret_is_rotated_without_losing_a_job(restart: Restart) -> None:
 def test_without_a_strong_admin_token_everything_is_closed(restart: Restart, token: str) -> None:
     movable = restart(LUNORA_ADMIN_TOKEN=token)
     movable.http.headers["authorization"] = f"Bearer {token}".strip()
-    for method, path in (("GET", "/_lunora/admin/scheduled"), ("POST", "/demo/schedule")):
+    for method, path in (("GET", "/_lunora/admin/scheduled"), ("POST", "/test/schedule")):
         answer = movable.call(method, path, {} if method == "POST" else None)
         assert (answer.status_code, answer.json()["error"]["code"]) == (403, "ADMIN_FORBIDDEN")

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from lunora.demo import DEMO_ROUTES
 from lunorash.scheduler import RetryPolicy
 from lunorash.scheduler.protocol import DISPATCH_PATH
 from lunorash.studio.admin import ADMIN_ROUTES
+from tests.routes.schedule import SCHEDULE
 
 from .scheduler_object import ADMIN_TOKEN, ORIGIN
 from .worker_app import TARGET, Worker, refusal
@@ -19,7 +19,7 @@ _ADMIN = "/_lunora/admin"
 
 # -- who may call --------------------------------------------------------------------------------------------
 
-_GUARDED = [(route.method, route.path) for route in (*ADMIN_ROUTES, *DEMO_ROUTES)]
+_GUARDED = [(route.method, route.path) for route in (*ADMIN_ROUTES, SCHEDULE)]
 
 
 @pytest.mark.parametrize(("method", "path"), _GUARDED)
@@ -145,7 +145,7 @@ async def test_a_bad_query_is_refused(path: str, query: str, code: str) -> None:
     assert len(answer[1]["error"]["message"]) < 300
 
 
-_POSTS = [route.path for route in (*ADMIN_ROUTES, *DEMO_ROUTES) if route.method == "POST"]
+_POSTS = [route.path for route in (*ADMIN_ROUTES, SCHEDULE) if route.method == "POST"]
 _HOSTILE = [
     b"",
     b"null",
@@ -202,7 +202,7 @@ async def test_a_body_without_a_good_id_is_refused(path: str, body: Any) -> None
 async def test_the_demo_schedules_a_job() -> None:
     worker = Worker()
     body = {"target": TARGET, "args": {"name": "Ada"}, "delay_ms": 1e3, "id": "hello", "retry": {"max_attempts": 2}}
-    assert await worker.post("/demo/schedule", body) == (200, {"id": "hello"})
+    assert await worker.post("/test/schedule", body) == (200, {"id": "hello"})
     job = await worker.app.scheduler(worker.env).get("hello")
     assert job is not None
     assert (job.args, job.retry.max_attempts) == ({"name": "Ada"}, 2)
@@ -234,7 +234,7 @@ async def test_the_demo_schedules_a_job() -> None:
 )
 async def test_the_demo_refuses_bad_input_with_the_codes_of_the_library(change: dict[str, Any], code: str) -> None:
     worker = Worker()
-    _, told = await worker.post("/demo/schedule", {"target": TARGET, **change})
+    _, told = await worker.post("/test/schedule", {"target": TARGET, **change})
     assert told["error"]["code"] == code
     assert worker.namespace.stubs == 0
 
@@ -244,7 +244,7 @@ async def test_arguments_of_the_deepest_kind_pass_through_the_demo() -> None:
     for _ in range(63):
         deep = [deep]
     worker = Worker()
-    assert await worker.post("/demo/schedule", {"target": TARGET, "args": {"a": deep}, "id": "deep"}) == (
+    assert await worker.post("/test/schedule", {"target": TARGET, "args": {"a": deep}, "id": "deep"}) == (
         200,
         {"id": "deep"},
     )

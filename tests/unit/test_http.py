@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from lunora.demo import DEMO_ROUTES
 from lunorash.errors import LunoraError
 from lunorash.http import HttpAnswer, HttpRequest, Route, find_route
 from lunorash.scheduler.protocol import DISPATCH_PATH
 from lunorash.server import define_app
 from lunorash.studio.admin import ADMIN_ROUTES
+from tests.routes.schedule import SCHEDULE
 
 from .worker_app import Worker, refusal
 
@@ -32,8 +32,8 @@ async def test_a_path_where_nothing_is_answers_404(path: str) -> None:
 async def test_a_known_path_with_another_method_answers_405_and_says_which() -> None:
     for route in (
         *ADMIN_ROUTES,
-        *DEMO_ROUTES,
-        Route(method="POST", path=DISPATCH_PATH, handler=DEMO_ROUTES[0].handler),
+        SCHEDULE,
+        Route(method="POST", path=DISPATCH_PATH, handler=SCHEDULE.handler),
     ):
         for method in {"GET", "POST", "PUT", "DELETE", "HEAD", "OPTIONS", "get"} - {route.method}:
             answer = await Worker().json(method, route.path)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any, Final
 
-from lunora.demo import DEMO_ROUTES
 from lunorash.errors import LunoraError
 from lunorash.http import HttpAnswer, HttpRequest, find_route
 from lunorash.scheduler import RunOptions
 from lunorash.server import App, define_app
+from tests.routes.schedule import SCHEDULE
 
 from .action_context import Context
 from .scheduler_object import ADMIN_TOKEN, Namespace, environment
@@ -32,7 +32,7 @@ class Worker:
             define_app()
             .scheduler(namespace=lambda env: env.SCHEDULER)
             .functions({TARGET: self._function})
-            .routes(DEMO_ROUTES)
+            .routes([SCHEDULE])
             .build()
         )
 

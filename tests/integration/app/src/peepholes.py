@@ -1,10 +1,11 @@
-"""Routes through which the tests look into the Worker."""
+"""Routes through which the tests reach into the Worker."""
 
 from __future__ import annotations
 
 from typing import Final
 
 from journal import journal
+from routes.schedule import SCHEDULE
 
 from lunorash.codec import decode_json
 from lunorash.server import HttpAnswer, HttpRequest, Route
@@ -32,6 +33,7 @@ async def instance(request: HttpRequest) -> HttpAnswer:
 
 
 PEEPHOLES: Final = (
+    SCHEDULE,
     Route(method="GET", path="/test/journal", handler=read_journal),
     Route(method="POST", path="/test/conformance", handler=run_case),
     Route(method="POST", path="/test/begin", handler=begin),

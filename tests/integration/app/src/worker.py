@@ -3,20 +3,13 @@
 from conformance_do import ConformanceDO
 from journal import JournalDO
 from peepholes import PEEPHOLES
-from probes import PROBES
 
-from lunora.demo import DEMO_ROUTES
-from lunorash.scheduler import SchedulerDO
-from lunorash.server import define_app
+from lunora._generated.app import define_app
+from lunora._generated.scheduler import SchedulerDO
 
-app = (
-    define_app()
-    .scheduler(namespace=lambda env: env.SCHEDULER)
-    .functions(PROBES)
-    .routes([*DEMO_ROUTES, *PEEPHOLES])
-    .build()
-)
+app = define_app().shard(lambda env: env.SHARD).scheduler(namespace=lambda env: env.SCHEDULER).routes(PEEPHOLES).build()
 
 Default = app.Default
+ShardDO = app.ShardDO
 
-__all__ = ["ConformanceDO", "Default", "JournalDO", "SchedulerDO"]
+__all__ = ["ConformanceDO", "Default", "JournalDO", "SchedulerDO", "ShardDO"]
