@@ -10,7 +10,7 @@ STAMPS := .lunora/stamps
 
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help dev demo test check simulate lock clean setup
+.PHONY: help dev demo test check generate simulate lock clean setup
 help:
 	@echo "make dev       serve the example app on http://localhost:8787"
 	@echo "make demo      watch a short story of jobs on a Worker of its own"
@@ -29,8 +29,12 @@ test: check
 	@echo "==> tests"
 	@$(BIN)/pytest
 
-check: setup
+generate: setup
+	@$(BIN)/lunora codegen
+
+check: generate
 	@echo "==> lint, types, import rules"
+	@$(BIN)/lunora codegen --check
 	@$(BIN)/ruff check --quiet
 	@$(BIN)/ruff format --check --quiet
 	@$(BIN)/mypy --no-error-summary

@@ -6,11 +6,13 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from random import Random
-from typing import Any, Generic, Never, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Never, TypeVar
 
 from lunorash.errors import LunoraError
 from lunorash.refs import FunctionReference
-from lunorash.shard.database import Database
+
+if TYPE_CHECKING:
+    from lunorash.shard.database import Database
 
 __all__ = ["ActionContext", "Auth", "Job", "MutationContext", "QueryContext"]
 

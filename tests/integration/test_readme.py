@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import httpx
+import jwt
 import pytest
 from pytest_workers.worker import Worker
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+JWT_SECRET = "a secret of the tests that is long enough"
 
 
 def blocks(language: str) -> list[str]:
@@ -39,16 +43,31 @@ def test_the_walk_with_curl_prints_what_it_says(worker_factory: Callable[..., Wo
 
 
 def test_the_app_of_the_readme_runs(worker_factory: Callable[..., Worker], settings: Path, tmp_path: Path) -> None:
-    for block in blocks("python"):
-        path = tmp_path / re.match(r"# (\S+)\n", block)[1]  # type: ignore[index]
+    for block in [*blocks("python"), *blocks("sql")]:
+        named = re.match(r"(?:#|--) (\S+)\n", block)
+        assert named, block
+        path = tmp_path / named[1]
         path.parent.mkdir(exist_ok=True)
         path.write_text(block, encoding="utf-8")
     (tmp_path / "lunora" / "__init__.py").touch()
-    for name in ("wrangler.jsonc", "requirements", "node_modules"):
+    for name in ("requirements", "node_modules"):
         (tmp_path / name).symlink_to(ROOT / name)
-    (tmp_path / ".dev.vars").write_text(settings.read_text(encoding="utf-8"), encoding="utf-8")
-    worker = worker_factory(tmp_path)
-    answer = httpx.post(f"{worker.url}/trials", json={"user_id": "u1"})
+    shutil.copy(settings, tmp_path / ".dev.vars")
+    # the configuration of the example, without its agent and its workflow
+    config = (ROOT / "wrangler.jsonc").read_text(encoding="utf-8")
+    config = re.sub(r",\s*\{ \"name\": \"AGENT_SUPPORT\".*?\}", "", config)
+    config = re.sub(r"\"workflows\": .*\n", "", config).replace(', "Support"', "")
+    (tmp_path / "wrangler.jsonc").write_text(config, encoding="utf-8")
+
+    worker = worker_factory(tmp_path, vars={"JWT_SECRET": JWT_SECRET})
+    token = jwt.encode(
+        {"sub": "u1", "iss": "https://id.example.com", "aud": "trials", "exp": time.time() + 60}, JWT_SECRET
+    )
+    answer = httpx.post(
+        f"{worker.url}/api/mutation",
+        json={"path": "trials:start_trial", "args": {"plan": "pro", "days": 0.00001}},
+        headers={"authorization": f"Bearer {token}"},
+    )
     assert answer.status_code == 200, answer.text
-    worker.wait_for_log(rf"the trial of u1 ends, attempt 1 of job {answer.json()['job']}", timeout=20)
+    worker.wait_for_log(r"charging u1 for pro, once for job \S+", timeout=20)
     worker.stop()

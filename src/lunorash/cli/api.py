@@ -38,7 +38,10 @@ class Api:
 
     def _call(self, method: str, path: str, body: bytes | None) -> Any:
         request = urllib.request.Request(  # noqa: S310 - the user names the URL
-            self._url + path, data=body, method=method, headers={"authorization": f"Bearer {self._token}"}
+            self._url + path,
+            data=body,
+            method=method,
+            headers={"authorization": f"Bearer {self._token}", "content-type": "application/json"},
         )
         try:
             with urllib.request.urlopen(request, timeout=_TIMEOUT_S) as answer:  # noqa: S310

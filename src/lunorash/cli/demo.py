@@ -11,14 +11,14 @@ from typing import Any, Final
 from lunorash.cli.api import Api
 from lunorash.cli.dev_vars import read_dev_vars
 from lunorash.cli.local_server import make_server
+from lunorash.codegen import generate
 from lunorash.errors import LunoraError
 
-__all__ = ["demo", "tell"]
+__all__ = ["demo", "has_demo", "tell"]
 
 _PATIENCE_S: Final = 30
 _POLL_S: Final = 0.02
-_SOON: Final = {"max_attempts": 2, "backoff": "exponential", "base_ms": 400}
-_HARDLY: Final = {"max_attempts": 1, "backoff": "linear", "base_ms": 300}
+_FUNCTIONS: Final = frozenset({"demo:hello_later", "demo:flaky_later"})
 
 
 def demo(project: Path) -> int:
@@ -27,12 +27,21 @@ def demo(project: Path) -> int:
     Args:
         project: the folder of wrangler.jsonc.
     """
+    if not has_demo(project):
+        raise LunoraError(
+            "DEMO_NOT_FOUND", "the story is told with the example's lunora/demo.py, which this project does not have"
+        )
     with tempfile.TemporaryDirectory(prefix="lunora-demo-") as state:
         server = make_server(project, port=0, persist_to=Path(state), say=lambda line: print(f"==> {line}", flush=True))
         print("==> starting a Worker with nothing stored (a few seconds)", flush=True)
         with server:
             tell(Api(server.url, read_dev_vars(project)["LUNORA_ADMIN_TOKEN"]), lambda line: print(line, flush=True))
     return 0
+
+
+def has_demo(project: Path) -> bool:
+    """Whether a project has the functions that the story is told with."""
+    return {function.path for function in generate(project).functions} >= _FUNCTIONS
 
 
 def tell(api: Api, say: Callable[[str], None]) -> None:
@@ -47,20 +56,20 @@ def tell(api: Api, say: Callable[[str], None]) -> None:
     """
     story = _Story(api, say)
     say("\n1. A job now. It is stored in a Durable Object, its alarm fires, the Worker is called back.")
-    story.schedule("hello", "greetings:hello", {"name": "Ada"}, delay_ms=0)
+    story.schedule("hello", "demo:hello_later", name="Ada")
     story.follow("hello", until="succeeded")
 
     say("\n2. A job that fails twice and then succeeds. It may be retried twice, after 0.4 s and 0.8 s.")
-    story.schedule("flaky", "greetings:flaky", {"failures": 2}, delay_ms=0, retry=_SOON)
+    story.schedule("flaky", "demo:flaky_later", failures=2, max_attempts=2, base_ms=400)
     story.follow("flaky", until="succeeded")
 
     say("\n3. A job for tomorrow, cancelled today.")
-    story.schedule("tomorrow", "greetings:hello", {"name": "Bob"}, delay_ms=24 * 60 * 60 * 1000)
+    story.schedule("tomorrow", "demo:hello_later", name="Bob", delay_ms=24 * 60 * 60 * 1000)
     say(f"   cancel tomorrow: {api.post('/_lunora/admin/scheduled/cancel', {'id': 'tomorrow'})}")
     story.follow("tomorrow", until="canceled")
 
     say("\n4. A job that dies: one retry, and it fails both times.")
-    story.schedule("unlucky", "greetings:flaky", {"failures": 2}, delay_ms=0, retry=_HARDLY)
+    story.schedule("unlucky", "demo:flaky_later", failures=2, max_attempts=1, base_ms=300)
     story.follow("unlucky", until="dead")
     letters = api.get("/_lunora/admin/scheduled/dead")["records"]
     say(f"   the dead letters: {', '.join(letter['id'] for letter in letters)}")
@@ -81,10 +90,11 @@ class _Story:
         self._begin = time.monotonic()
         self._told: set[str] = set()
 
-    def schedule(self, job_id: str, target: str, args: dict[str, Any], **options: Any) -> None:
-        """Schedule a job and say so."""
-        self._api.post("/demo/schedule", {"id": job_id, "target": target, "args": args, **options})
-        self._line(job_id, f"scheduled {target} {args}")
+    def schedule(self, job_id: str, mutation: str, **args: Any) -> None:
+        """Call a mutation that schedules a job, and say so."""
+        self._api.post("/api/mutation", {"path": mutation, "args": {**args, "job_id": job_id}})
+        told = ", ".join(f"{name}={value!r}" for name, value in args.items())
+        self._line(job_id, f"scheduled by {mutation}({told})")
 
     def follow(self, job_id: str, *, until: str) -> None:
         """Say what becomes of a job until it has come to rest in the state it should."""

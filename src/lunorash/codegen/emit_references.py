@@ -22,7 +22,7 @@ from lunorash.codegen.document import call, document, sort_names
 from lunorash.codegen.expression import WIDTH, Bracketed, Reference, flat, lay_out
 from lunorash.codegen.imports import SKIP_SORTING, Imports, from_import
 
-__all__ = ["emit_references", "mixed_case"]
+__all__ = ["emit_references"]
 
 _SUMMARIES: Final = {
     "api": "References to the functions that clients may call: `api.<module>.<function>`.",
@@ -41,6 +41,7 @@ _OWN_NAMES: Final = frozenset(
         "internal",
     }
 )
+_AMBIGUOUS: Final = frozenset("lIO")
 _GIVEN: Final = {ANY: "Any", NOT_REQUIRED: "NotRequired"}
 
 
@@ -96,11 +97,6 @@ def emit_references(root: Literal["api", "internal"], functions: Iterable[AppFun
     return document(_SUMMARIES[root], blocks)
 
 
-def mixed_case(name: str) -> bool:
-    """Whether a linter would call a name of an attribute ``mixedCase``."""
-    return name[0].islower() and name != name.lower()
-
-
 def _arguments(function: AppFunction, types: ArgumentTypes, imports: Imports) -> list[str]:
     name = types.names[function.path]
     if function.model is not None:
@@ -111,7 +107,8 @@ def _arguments(function: AppFunction, types: ArgumentTypes, imports: Imports) ->
         annotation = parameter.annotation
         if not parameter.required:
             annotation = Bracketed(Reference(NOT_REQUIRED), (annotation,))
-        lines.extend(lay_out(f"    {parameter.name}: ", annotation, imports.name_of))
+        noqa = "E741" if parameter.name in _AMBIGUOUS else ""
+        lines.extend(lay_out(f"    {parameter.name}: ", annotation, imports.name_of, noqa=noqa))
     return lines
 
 
@@ -146,4 +143,7 @@ def _classes(node: _Node, path: tuple[str, ...], name: str, used: set[str], type
 
 
 def _noqa(name: str) -> str:
-    return "N815" if mixed_case(name) else ""
+    """The rule of the linter that an attribute's name breaks, if there is one; the name is the app's to choose."""
+    if name in _AMBIGUOUS:
+        return "E741"
+    return "N815" if name[0].islower() and name != name.lower() else ""

@@ -8,7 +8,7 @@ from typing import Final
 from lunorash.codegen.arguments import NO_ARGS, ArgumentTypes
 from lunorash.codegen.discovery import AppFunction
 from lunorash.codegen.document import call, document
-from lunorash.codegen.imports import from_import
+from lunorash.codegen.imports import SKIP_SORTING, from_import
 
 __all__ = ["emit_scheduler"]
 
@@ -63,6 +63,7 @@ def emit_scheduler(functions: Sequence[AppFunction], types: ArgumentTypes) -> st
         if names:
             imports.extend(f"    {line}" for line in from_import(f".{root}", sorted(names), indent=4))
     blocks: list[Sequence[str]] = [
+        [SKIP_SORTING] if imports else [],
         # two functions may have types that differ in spelling only; the second overload is then of no use, and no harm
         ['# mypy: disable-error-code="overload-cannot-match"', "# pyright: reportOverlappingOverload=false"],
         [*_IMPORTS, *(["", *imports] if imports else [])],

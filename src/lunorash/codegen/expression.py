@@ -87,16 +87,24 @@ def flat(expression: Expression, name_of: NameOf) -> str:
     return f"{head}[{', '.join(items)}]"
 
 
-def lay_out(prefix: str, expression: Expression, name_of: NameOf) -> list[str]:
+def lay_out(prefix: str, expression: Expression, name_of: NameOf, *, noqa: str = "") -> list[str]:
     """The lines of ``prefix`` followed by an expression, broken where ruff would break them.
 
     What it has no rule for stays on one long line, marked so that formatter and linter leave it alone.
+
+    Args:
+        prefix: what comes before the expression, indented.
+        expression: the expression.
+        name_of: the names of symbols.
+        noqa: a rule of the linter that the first line breaks on purpose.
     """
     indent = len(prefix) - len(prefix.lstrip(" "))
     lines = _broken(prefix, expression, "", indent, name_of)
     if lines is None:
-        return [f"{prefix}{flat(expression, name_of)}  # fmt: skip  # noqa: E501"]
-    return lines
+        rules = f"E501, {noqa}" if noqa else "E501"
+        return [f"{prefix}{flat(expression, name_of)}  # fmt: skip  # noqa: {rules}"]
+    first, *others = lines
+    return [f"{first}  # noqa: {noqa}" if noqa else first, *others]
 
 
 def _broken(prefix: str, expression: Expression, suffix: str, indent: int, name_of: NameOf) -> list[str] | None:

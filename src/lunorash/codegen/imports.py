@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -115,14 +114,15 @@ def _shares_root(symbol: Symbol, names: dict[Symbol, str]) -> bool:
 def _alias(symbol: Symbol, used: set[str]) -> str:
     """A name like ``billing_plan``, ``BillingPlan`` or ``BILLING_PLAN``: of the module, and of the same style."""
     name = symbol.attribute or symbol.alias or symbol.module.rpartition(".")[2]
-    words = [word for word in re.split(r"[._]+", f"{symbol.module}") if word]
-    owner = [words[-1]] if words else []
+    owner = [word for word in symbol.module.rpartition(".")[2].split("_") if word]
     if name.isupper():
         base = "_".join([*owner, name]).upper()
     elif name[:1].isupper():
         base = "".join(word[:1].upper() + word[1:] for word in owner) + name
     else:
         base = "_".join([*owner, name])
+    if not base.isidentifier():  # as of a module _1
+        base = f"_{base}"
     chosen, number = base, 2
     while chosen in used:
         chosen, number = f"{base}_{number}", number + 1

@@ -8,12 +8,15 @@ from typing import Any, Final, Literal, get_args
 
 from lunorash.errors import LunoraError, shown
 
-__all__ = ["DEFAULT_RETRY", "MAX_DELAY_MS", "Backoff", "RetryPolicy"]
+__all__ = ["DEFAULT_RETRY", "MAX_DELAY_MS", "MAX_HORIZON_MS", "Backoff", "RetryPolicy"]
 
 Backoff = Literal["exponential", "linear"]
 
-MAX_DELAY_MS: Final = 365 * 24 * 60 * 60 * 1000
-"""No retry waits longer than a year, whatever the policy multiplies up to."""
+MAX_HORIZON_MS: Final = 180 * 24 * 60 * 60 * 1000
+"""What all waits of a policy may take together. A shard remembers twice as long that a job has had its effect."""
+
+MAX_DELAY_MS: Final = MAX_HORIZON_MS
+"""No retry waits longer, whatever the policy multiplies up to."""
 
 _MAX_ATTEMPTS: Final = 1000
 
@@ -27,11 +30,12 @@ class RetryPolicy:
         backoff: ``"exponential"`` waits base, 2 x base, 4 x base, ...; ``"linear"`` base, 2 x base, 3 x base, ...
         base_ms: the first wait, in whole milliseconds, at least 1. A base of 0 would burn every attempt
             within one second, so it is refused (akash-network/console#3727).
-        max_ms: the longest wait, in whole milliseconds, at least ``base_ms``; None for a year.
+        max_ms: the longest wait, in whole milliseconds, at least ``base_ms``; None for 180 days.
         jitter: the share of each wait that is random, 0 to 1: with 0.2 a wait of 30 s becomes 24 to 30 s.
 
     Raises:
-        LunoraError: ``INVALID_INPUT`` naming the field and its range.
+        LunoraError: ``INVALID_INPUT`` naming the field and its range, or when all waits together take more than
+            180 days.
 
     Example:
         >>> policy = RetryPolicy(max_attempts=3, base_ms=1000)
@@ -54,6 +58,13 @@ class RetryPolicy:
             _check_int("max_ms", self.max_ms, self.base_ms, MAX_DELAY_MS)
         if isinstance(self.jitter, bool) or not isinstance(self.jitter, int | float) or not 0 <= self.jitter <= 1:
             raise _refused("jitter", self.jitter, "must be a number from 0 to 1")
+        horizon = sum(self.delay_ms(retry, random=lambda: 0.0) for retry in range(1, self.max_attempts + 1))
+        if horizon > MAX_HORIZON_MS:
+            raise LunoraError(
+                "INVALID_INPUT",
+                f"the waits of this retry policy add up to {horizon // 86_400_000:,} days; they may take "
+                f"{MAX_HORIZON_MS // 86_400_000}. Set max_ms, or fewer max_attempts",
+            )
 
     def delay_ms(self, retry: int, *, random: Callable[[], float]) -> int:
         """The wait before the ``retry``-th retry (from 1), in milliseconds, at least 1.
