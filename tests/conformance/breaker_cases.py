@@ -48,6 +48,7 @@ def case_a_refund_opens_the_breaker_and_a_probe_goes_at_once(store: Store) -> No
             "failures": 0,
             "reason": "connection refused",
             "proved_at": None,
+            "failed_at": None,
         }
     ]
     assert [(rig.state(job), rig.job(job)["charged"]) for job in "ab"] == [("pending", 0), ("pending", 0)]
@@ -311,3 +312,17 @@ def case_a_lease_that_ends_before_the_dispatch_began_blames_nobody(store: Store)
     assert rig.breakers() == []
     assert (rig.state(), rig.job()["charged"], rig.job()["refunded_at"]) == ("pending", 0, None)
     assert len(rig.at(61 * SECOND).claim_one().attempts) == 1
+
+
+def case_an_outage_that_ends_charges_nothing_either(store: Store) -> None:
+    """The first probe after the refusal failed, so it was the outage, however many come back later."""
+    rig = Rig(store)
+    rig.schedule(retry=RetryPolicy(max_attempts=1, base_ms=SECOND))
+    rig.sever(rig.claim_one().id)
+    _probe_succeeds(rig.at(SECOND))
+    rig.sever(rig.at(2 * SECOND).claim_one().id)
+    rig.sever(rig.at(3 * SECOND).claim_one().id)
+    _probe_succeeds(rig.at(rig.breakers()[0]["probe_at"]))
+    dispatch = rig.at(rig.now + SECOND).claim_one()
+    assert [attempt.charged for attempt in dispatch.attempts] == [1]
+    assert rig.state() == "running"

@@ -26,7 +26,7 @@ DAY: Final = 24 * 60 * MINUTE
 
 _JOB_INSTANTS: Final = ("due", "scheduled_for", "created", "started", "ended", "refunded_at", "unavailable_since")
 _DISPATCH_INSTANTS: Final = ("opened", "lease", "began")
-_BREAKER_INSTANTS: Final = ("since", "probe_at", "proved_at")
+_BREAKER_INSTANTS: Final = ("since", "probe_at", "proved_at", "failed_at")
 _TOMBSTONE_INSTANTS: Final = ("called",)
 _INSTANTS: Final = frozenset((*_JOB_INSTANTS, *_DISPATCH_INSTANTS, *_BREAKER_INSTANTS, *_TOMBSTONE_INSTANTS))
 

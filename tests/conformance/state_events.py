@@ -98,7 +98,15 @@ def _refund(at: int, message: str) -> Row:
 
 def _breaker(at: int, reason: str) -> Row:
     """Open since ``at``, with its first probe due at once."""
-    return {"origin": ORIGIN, "since": at, "probe_at": at, "failures": 0, "reason": reason, "proved_at": None}
+    return {
+        "origin": ORIGIN,
+        "since": at,
+        "probe_at": at,
+        "failures": 0,
+        "reason": reason,
+        "proved_at": None,
+        "failed_at": None,
+    }
 
 
 def _never_began(at: int, message: str) -> dict[str, Cell]:

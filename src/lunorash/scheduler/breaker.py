@@ -28,6 +28,7 @@ class Origin:
     failures: int = 0
     reason: str | None = None
     proved_at: int | None = None
+    failed_at: int | None = None
 
 
 class Breaker:
@@ -69,9 +70,9 @@ class Breaker:
         failures = self.look(origin).failures + 1
         self._store.execute(
             """
-            INSERT INTO origins (origin, since, probe_at, failures, reason) VALUES (?1, ?2, ?3, ?4, ?5)
+            INSERT INTO origins (origin, since, probe_at, failures, reason, failed_at) VALUES (?1, ?2, ?3, ?4, ?5, ?2)
             ON CONFLICT (origin) DO UPDATE
-            SET since = coalesce(since, ?2), probe_at = ?3, failures = ?4, reason = ?5
+            SET since = coalesce(since, ?2), probe_at = ?3, failures = ?4, reason = ?5, failed_at = ?2
             """,
             origin,
             now,

@@ -346,7 +346,8 @@ class Engine:
             return [self._open((), now)]
         dispatches = []
         for row in due:
-            if row["suspected"] and (origin.proved_at or 0) > row["refunded_at"]:
+            # The first probe after the refusal came back: had there been an outage, it would have failed.
+            if row["suspected"] and (origin.proved_at or 0) > row["refunded_at"] > (origin.failed_at or 0):
                 self._settling.charge_refusal(row, now)
             else:
                 dispatches.append(self._open((row,), now))

@@ -96,7 +96,8 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
             probe_at  INTEGER,           -- when to try it next; null = closed
             failures  INTEGER NOT NULL,  -- probes that failed in a row
             reason    TEXT,
-            proved_at INTEGER            -- when a probe last succeeded
+            proved_at INTEGER,           -- when a probe last succeeded
+            failed_at INTEGER            -- when a probe last failed
         ) STRICT, WITHOUT ROWID
         """,
     ),

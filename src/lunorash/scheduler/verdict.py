@@ -81,9 +81,9 @@ class NeverBegan:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """Its dispatch did not begin although a probe had come back before, and one has come back since: it is the job.
+    """Its dispatch did not begin although a probe had come back before, and so did the next one after: it is the job.
 
-    Only the probe after the refusal tells that from an outage that began just then.
+    Only the first probe after the refusal tells that from an outage that began just then.
     """
 
     message: str
