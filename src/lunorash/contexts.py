@@ -66,18 +66,20 @@ class QueryContext:
     now: datetime
     random: Random
 
-    @property
-    def scheduler(self) -> Never:
-        """Not there: a query is run again whenever its answer may have changed.
+    if not TYPE_CHECKING:  # a type checker says that it is not there; at run time the error says why
 
-        Raises:
-            LunoraError: ``SCHEDULER_NOT_IN_QUERY``.
-        """
-        raise LunoraError(
-            "SCHEDULER_NOT_IN_QUERY",
-            "a query has no ctx.scheduler: it may be run any number of times, and would schedule as often. "
-            "Make it a mutation, or schedule from an action",
-        )
+        @property
+        def scheduler(self) -> Never:
+            """Not there: a query is run again whenever its answer may have changed.
+
+            Raises:
+                LunoraError: ``SCHEDULER_NOT_IN_QUERY``.
+            """
+            raise LunoraError(
+                "SCHEDULER_NOT_IN_QUERY",
+                "a query has no ctx.scheduler: it may be run any number of times, and would schedule as often. "
+                "Make it a mutation, or schedule from an action",
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

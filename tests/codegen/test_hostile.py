@@ -169,7 +169,9 @@ def test_names_that_mean_different_things_get_different_names(project: Project) 
 
 
 def test_old_spellings_of_types_become_new_ones(project: Project) -> None:
-    code = "@mutation\ndef f(ctx, a: t.Optional[t.List['int']], b: t.Union[t.Dict[str, int], str, None], c: t.Tuple[()]): ..."
+    code = (
+        "@query\ndef f(ctx, a: t.Optional[t.List['int']], b: t.Union[t.Dict[str, int], str, None], c: t.Tuple[()]): ..."
+    )
     project.write({"m.py": f"{HEAD}import typing as t\n{code}\n"}).generate()
     text = project.generated()["api.py"]
     assert "    a: list[int] | None\n    b: dict[str, int] | str | None\n    c: tuple[()]\n" in text

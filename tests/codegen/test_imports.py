@@ -59,7 +59,7 @@ def test_references_and_registry_are_what_the_app_says(project: Project) -> None
         "WorkflowReference(name='http_import', binding='WORKFLOW_HTTP_IMPORT') "
         "AgentReference(name='support', binding='AGENT_SUPPORT')",
         "('billing:charge', 'action', True) ('billing:end_trial', 'mutation', True) "
-        "('imports.rows:finish_import_and_tell_everybody', 'mutation', True) "
+        "('imports.rows:finish_import_and_tell', 'mutation', True) "
         "('imports.rows:process_row', 'mutation', True) ('presence:sweep', 'mutation', True) "
         "('trials:list_trials', 'query', False) ('trials:start_trial', 'mutation', False)",
         "['schema.sql', '0001_add_days.sql'] "

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
-import json
+import itertools
 import keyword
+import shutil
 import string
 import subprocess
 import sys
@@ -23,7 +24,9 @@ from tests.codegen.project import Project
 
 ROOT: Final = Path(__file__).parents[2]
 KINDS: Final = ("query", "mutation", "action", "internal_query", "internal_mutation", "internal_action")
-TAKEN: Final = {*KINDS, *RESERVED, "Any", "NotRequired", "builtins", "Literal", "Model", "dt", "ctx"}
+TAKEN: Final = {*KINDS, *RESERVED, "Any", "NotRequired", "builtins", "Literal", "Model", "dt", "t", "ctx"}
+
+App = dict[tuple[str, ...], dict[str, tuple[str, str]]]
 
 letters = st.sampled_from(string.ascii_letters)
 names = st.builds(
@@ -31,7 +34,7 @@ names = st.builds(
 ).filter(lambda name: not keyword.iskeyword(name) and name not in TAKEN)
 long_names = st.builds(lambda name, size: name * size, names, st.sampled_from((1, 1, 1, 4, 8)))
 texts = st.text(max_size=30)
-annotations = st.recursive(
+types: st.SearchStrategy[str] = st.recursive(
     st.sampled_from(("int", "str", "bool", "dt.date", "Model", "'Model'", "None"))
     | st.lists(texts | st.integers() | st.booleans() | st.binary(max_size=5), min_size=1, max_size=6).map(
         lambda values: f"Literal[{', '.join(repr(value) for value in values)}]"
@@ -49,7 +52,7 @@ annotations = st.recursive(
 @st.composite
 def functions(draw: st.DrawFn) -> tuple[str, str]:
     """A function's decorator, and its parameters."""
-    parameters = draw(st.dictionaries(names, st.tuples(annotations, st.booleans()), max_size=4))
+    parameters = draw(st.dictionaries(names, st.tuples(types, st.booleans()), max_size=4))
     written = "".join(f", {name}: {kind}{' = ...' if default else ''}" for name, (kind, default) in parameters.items())
     return draw(st.sampled_from(KINDS)), f"ctx, *{written}" if parameters else "ctx"
 
@@ -61,7 +64,7 @@ apps = st.dictionaries(
 )
 
 
-def written(app: dict[tuple[str, ...], dict[str, tuple[str, str]]]) -> dict[str, str | bytes]:
+def written(app: App) -> dict[str, str | bytes]:
     """The files of an app, without what could not exist beside each other."""
     files: dict[str, str | bytes] = {}
     folded: set[str] = set()
@@ -79,10 +82,8 @@ def written(app: dict[tuple[str, ...], dict[str, tuple[str, str]]]) -> dict[str,
 
 
 @given(apps)
-@settings(max_examples=40, deadline=None)
-def test_what_is_generated_compiles_is_formatted_and_complete(
-    app: dict[tuple[str, ...], dict[str, tuple[str, str]]],
-) -> None:
+@settings(max_examples=60, deadline=None)
+def test_what_is_generated_compiles_and_is_complete(app: App) -> None:
     files = written(app)
     with tempfile.TemporaryDirectory() as folder:
         project = Project(Path(folder)).write({"empty.py": "", **files})
@@ -90,19 +91,41 @@ def test_what_is_generated_compiles_is_formatted_and_complete(
         generated = project.generated()
         for name, text in generated.items():
             compile(text, name, "exec")
-        expected = {
-            f"{name.removesuffix('.py').replace('/', '.')}:{function}"
-            for name in files
-            for function in app[tuple(name.removesuffix(".py").split("/"))]
-        }
+        modules = [name.removesuffix(".py").split("/") for name in files]
+        expected = {f"{'.'.join(path)}:{function}" for path in modules for function in app[tuple(path)]}
         assert set(registered(generated["registry.py"])) == expected
         assert generate(project.folder).changes == ()
-        for command in (["format", "--check"], ["check"]):
-            ruff = [sys.executable, "-m", "ruff", *command, "--no-cache", "--config", str(ROOT / "pyproject.toml")]
-            answer = subprocess.run(
-                [*ruff, "lunora/_generated"], cwd=folder, capture_output=True, text=True, check=False
-            )
-            assert answer.returncode == 0, answer.stdout + json.dumps(generated)
+
+
+def test_what_is_generated_is_formatted(tmp_path: Path) -> None:
+    numbers = itertools.count()
+
+    @given(apps)
+    @settings(max_examples=60, deadline=None, database=None)
+    def collect(app: App) -> None:
+        Project(tmp_path / f"{next(numbers)}").write({"empty.py": "", **written(app)}).generate()
+
+    collect()
+    for path in tmp_path.glob("*/lunora/*"):
+        if path.name != "_generated":
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+    for command in (["format", "--diff"], ["check"]):
+        answer = ruff(command, tmp_path)
+        assert answer.returncode == 0, answer.stdout
+
+
+def ruff(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    whole = [
+        sys.executable,
+        "-m",
+        "ruff",
+        *command,
+        "--no-cache",
+        "--config",
+        str(ROOT / "pyproject.toml"),
+        str(folder),
+    ]
+    return subprocess.run(whole, capture_output=True, text=True, check=False)
 
 
 def registered(registry: str) -> list[str]:
@@ -110,7 +133,7 @@ def registered(registry: str) -> list[str]:
     for node in ast.parse(registry).body:
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.target.id == "FUNCTIONS":
             assert isinstance(node.value, ast.Dict)
-            return [key.value for key in node.value.keys if isinstance(key, ast.Constant)]
+            return [ast.literal_eval(key) for key in node.value.keys if key is not None]
     raise AssertionError("there are no FUNCTIONS")
 
 
@@ -135,6 +158,5 @@ def test_a_long_text_means_what_it_is_made_of(value: str) -> None:
 @pytest.mark.parametrize("quotes", ['"' * 60, "'" * 200, "\"'" * 100, "x" * 300, "ä" * 70, "line\n" * 30, " " * 250])
 def test_a_long_text_is_formatted_as_ruff_would(quotes: str, tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("\n".join(long_text("x = ", quotes)) + "\n", encoding="utf-8")
-    ruff = [sys.executable, "-m", "ruff", "format", "--diff", "--no-cache", "--config", str(ROOT / "pyproject.toml")]
-    answer = subprocess.run([*ruff, str(tmp_path)], capture_output=True, text=True, check=False)
+    answer = ruff(["format", "--diff"], tmp_path)
     assert answer.returncode == 0, answer.stdout

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from lunorash.codegen import Generation, generate
+from lunorash.config.bindings import with_bindings
 
 __all__ = ["add_arguments", "run"]
 
@@ -27,7 +28,7 @@ def run(options: argparse.Namespace) -> int:
     Returns:
         the exit status: 0, or 1 when there are diagnostics or, with ``--check``, stale files.
     """
-    generation = generate(options.project)
+    generation = with_bindings(generate(options.project))
     stale = bool(options.check and generation.changes)
     if not options.check:
         generation.write()
@@ -53,7 +54,10 @@ def _print(generation: Generation, *, check: bool) -> None:
         return
     changed = len(generation.changes)
     if not check:
-        print(f"lunora codegen: {changed or 'no'} file{'' if changed == 1 else 's'} changed in lunora/_generated")
+        for change in generation.changes:
+            print(f"lunora codegen: {'removed' if change.after is None else 'wrote'} {change.file}")
+        if not changed:
+            print("lunora codegen: everything is up to date")
     elif changed:
         for change in generation.changes:
             sys.stdout.write(change.diff())
@@ -62,4 +66,4 @@ def _print(generation: Generation, *, check: bool) -> None:
             file=sys.stderr,
         )
     else:
-        print("lunora codegen: lunora/_generated is up to date")
+        print("lunora codegen: everything is up to date")

@@ -2,5 +2,6 @@
 
 from lunorash.codegen.diagnostics import Diagnostic
 from lunorash.codegen.generation import FileChange, Generation, generate
+from lunorash.codegen.instances import AppInstance
 
-__all__ = ["Diagnostic", "FileChange", "Generation", "generate"]
+__all__ = ["AppInstance", "Diagnostic", "FileChange", "Generation", "generate"]

@@ -1,0 +1,1 @@
+"""The project's wrangler configuration, kept in step with the app."""

@@ -1,0 +1,197 @@
+"""The app's users: they schedule, repeat themselves, cancel, look, and care for the dead letters."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+
+from lunorash.errors import LunoraError
+from lunorash.scheduler.client import Scheduler
+from lunorash.scheduler.job import State
+from lunorash.scheduler.options import RunOptions
+from lunorash.scheduler.retry import RetryPolicy
+
+from .faults import Faults
+from .journal import Journal
+from .platform import Platform, Stub
+
+__all__ = ["ALL_STATES", "Clients", "Plan"]
+
+T = TypeVar("T")
+
+ALL_STATES: Final[tuple[State, ...]] = ("running", "pending", "succeeded", "canceled", "dead")
+
+_TARGETS: Final = (
+    *("app:ok",) * 8,
+    "app:sync",
+    "app:sync",
+    "app:flaky",
+    "app:flaky",
+    "app:flaky",
+    "app:broken",
+    "app:broken",
+    "app:hang",
+    "app:deadly",
+    "app:stubborn",
+    "app:late",
+    "app:misfit",
+    "app:unknown",
+)
+_POLICIES: Final = (
+    RetryPolicy(),
+    RetryPolicy(max_attempts=1, base_ms=1),
+    RetryPolicy(max_attempts=3, base_ms=200, backoff="linear"),
+    RetryPolicy(max_attempts=2, base_ms=5_000, jitter=1.0),
+    RetryPolicy(max_attempts=8, base_ms=1_000, max_ms=20_000, jitter=0.5),
+    RetryPolicy(max_attempts=3, base_ms=1_800_000, backoff="linear"),
+)
+
+
+@dataclass(slots=True, kw_only=True)
+class Plan:
+    """One job that a client wants, and what it knows of it."""
+
+    id: str
+    incarnation: str
+    at: float
+    delay: int
+    target: str
+    args: dict[str, Any]
+    options: RunOptions
+    acknowledged: bool = False
+
+
+class Clients:
+    """All clients of one simulation, with the real client inside.
+
+    Args:
+        seed: decides what they want.
+        platform: where the SchedulerDO is.
+        faults: say how much there is to do, and for how long.
+        journal: learns of answers that cannot be right.
+    """
+
+    def __init__(self, seed: int, platform: Platform, faults: Faults, journal: Journal) -> None:
+        self._random = random.Random(f"clients {seed}")  # noqa: S311 - it has to replay
+        self._platform = platform
+        self._faults = faults
+        self._journal = journal
+        self.scheduler = self._scheduler("x")
+        self.plans = [self._plan(number) for number in range(faults.jobs)]
+
+    async def run(self) -> None:
+        """Everything they do, until the horizon."""
+        async with asyncio.TaskGroup() as group:
+            for plan in self.plans:
+                group.create_task(self._want(plan))
+            group.create_task(self._care())
+
+    def _scheduler(self, incarnation: str) -> Scheduler:
+        return Scheduler(lambda: Stub(self._platform), now=self._platform.now, mint=lambda: incarnation)
+
+    def _plan(self, number: int) -> Plan:
+        draw = self._random
+        crowd = self._faults.mood == "crowd"
+        target = draw.choice((*("app:ok",) * 8, "app:sync", "app:hang")) if crowd else draw.choice(_TARGETS)
+        duration = draw.choice((5, 300, 4_000, 25_000, 90_000))
+        args: dict[str, Any] = {"ms": 30_000 if crowd else duration + draw.randrange(7)}
+        if target in ("app:flaky", "app:deadly"):
+            args["fails"] = draw.choice((1, 2, 99))
+        if target == "app:misfit":
+            target, args = "app:ok", {"nobody": "takes this"}
+        delays = (0, 0, 1, 250, 3_000, 40_000, 600_000, 3_600_000, 2 * 86_400_000)
+        return Plan(
+            id=f"job{number}",
+            incarnation=f"inc{number}",
+            at=draw.uniform(0, 5) if crowd else draw.uniform(0, draw.choice((1.0, 0.02)) * self._faults.horizon),
+            delay=draw.choice((0, 0, 900)) if crowd else draw.choice(delays) + draw.randrange(3),
+            target=target,
+            args=args,
+            options=RunOptions(
+                id=f"job{number}",
+                retry=draw.choice(_POLICIES),
+                timeout=60_000 if crowd else draw.choice((3_000, 30_000, 120_000, 600_000)),
+            ),
+        )
+
+    # -- one job ---------------------------------------------------------------------------------------
+
+    async def _want(self, plan: Plan) -> None:
+        draw = self._random
+        await asyncio.sleep(plan.at)
+        for _ in range(draw.choice((1, 20, 20, 20))):
+            if await self._schedule(plan):
+                break
+            await asyncio.sleep(self._faults.wait(10))
+        if plan.acknowledged and draw.random() < 0.2:
+            await self._schedule(plan)  # it does not know that it has landed
+        if plan.acknowledged and draw.random() < 0.2:
+            await self._take(plan)
+        if draw.random() < 0.25:
+            await asyncio.sleep(draw.choice((0.02, 2.0, 60.0, plan.delay / 1000)) * draw.random() * 2)
+            await self._try(lambda: self.scheduler.cancel(plan.id))
+        if draw.random() < 0.3:
+            found = await self._try(lambda: self.scheduler.get(plan.id))
+            if found is not None and found.target != plan.target:
+                self._journal.violate("what is read was written", "%s has the target %s", plan.id, found.target)
+
+    async def _schedule(self, plan: Plan) -> bool:
+        again = plan.acknowledged
+        try:
+            landed = await self._scheduler(plan.incarnation).run_after(plan.delay, plan.target, plan.args, plan.options)
+        except LunoraError as error:
+            if error.code not in ("SCHEDULER_UNAVAILABLE", "ORIGIN_NOT_CONFIGURED"):
+                self._journal.violate("a repeated call is recognised", "%s: %s", plan.id, error)
+            return False
+        if landed != plan.id:
+            self._journal.violate("a repeated call is recognised", "%s is called %s", plan.id, landed)
+        plan.acknowledged = True
+        self._journal.note("client: %s is scheduled%s", plan.id, " again" if again else "")
+        return True
+
+    async def _take(self, plan: Plan) -> None:
+        """Somebody else wants the same id."""
+        known = self._known(plan.id)
+        try:
+            await self._scheduler(plan.incarnation + "-other").run_after(0, "app:ok", {"ms": 1}, plan.options)
+        except LunoraError as error:
+            if error.code not in ("SCHEDULER_UNAVAILABLE", "ORIGIN_NOT_CONFIGURED", "DUPLICATE_SCHEDULE_ID"):
+                self._journal.violate("an id is taken once", "%s: %s", plan.id, error)
+        else:
+            if known and self._known(plan.id):
+                self._journal.violate("an id is taken once", "%s was given away twice", plan.id)
+
+    def _known(self, job_id: str) -> bool:
+        return bool(
+            self._platform.storage.rows.execute(
+                "SELECT 1 FROM jobs WHERE id = ? AND scheduled_as NOT LIKE '%-other'", job_id
+            )
+        )
+
+    # -- all of them -----------------------------------------------------------------------------------
+
+    async def _care(self) -> None:
+        draw = self._random
+        end = asyncio.get_running_loop().time() + self._faults.horizon
+        while asyncio.get_running_loop().time() < end:
+            await asyncio.sleep(self._faults.wait(self._faults.horizon / 12))
+            await self._try(self.scheduler.status)
+            page = await self._try(lambda: self.scheduler.dead(limit=5))
+            for letter in page.jobs if page else ():
+                match draw.randrange(4):
+                    case 0:
+                        await self._try(lambda job=letter.id: self.scheduler.dead_drop(job))  # type: ignore[misc]
+                    case 1:
+                        await self._try(lambda job=letter.id: self.scheduler.dead_retry(job))  # type: ignore[misc]
+            await self._try(lambda: self.scheduler.list(states=ALL_STATES, limit=draw.randint(1, 20)))
+
+    async def _try(self, call: Callable[[], Awaitable[T]]) -> T | None:
+        try:
+            return await call()
+        except LunoraError as error:
+            if error.code != "SCHEDULER_UNAVAILABLE":
+                self._journal.violate("no call raises", "%s", error)
+            return None

@@ -1,0 +1,87 @@
+"""What of a Durable Object survives a crash: its rows and its alarm, changed together or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
+
+from lunorash.scheduler.store import Row, SqliteStore, Value
+
+from .process import Process
+
+__all__ = ["DurableStorage", "ObjectStore"]
+
+if TYPE_CHECKING:
+    from lunorash.scheduler.store import Ran
+
+T = TypeVar("T")
+
+
+class DurableStorage:
+    """The storage of one object."""
+
+    def __init__(self) -> None:
+        self.rows = SqliteStore()
+        self.alarm: int | None = None
+        self.alarm_version = 0
+        """Counts the times it was set or deleted."""
+
+
+class ObjectStore:
+    """The storage as one life of the object sees it; a `Store`.
+
+    Args:
+        storage: outlives it.
+        process: the life. When it has ended nothing can be read or written.
+        crash_point: called at the edges of transactions; may raise.
+        committed: called after each transaction.
+    """
+
+    def __init__(
+        self,
+        storage: DurableStorage,
+        process: Process,
+        *,
+        crash_point: Callable[[str], None],
+        committed: Callable[[], None],
+    ) -> None:
+        self._storage = storage
+        self._process = process
+        self._crash_point = crash_point
+        self._committed = committed
+        self.open = False
+
+    def execute(self, sql: str, /, *params: Value) -> list[Row]:
+        """Run one statement."""
+        self._process.check()
+        return self._storage.rows.execute(sql, *params)
+
+    def run(self, sql: str, /, *params: Value) -> Ran:
+        """Run one statement, and count what it wrote."""
+        self._process.check()
+        return self._storage.rows.run(sql, *params)
+
+    def transaction(self, work: Callable[[], T], /) -> T:
+        """Run ``work`` in a transaction that may be cut off by a crash, before its end or just after it."""
+        self._process.check()
+        if self.open:
+            return self._storage.rows.transaction(work)
+
+        def body() -> T:
+            result = work()
+            self._crash_point("before a commit")
+            return result
+
+        storage = self._storage
+        alarm = storage.alarm, storage.alarm_version
+        self.open = True
+        try:
+            result = storage.rows.transaction(body)
+        except BaseException:
+            storage.alarm, storage.alarm_version = alarm
+            raise
+        finally:
+            self.open = False
+        self._committed()
+        self._crash_point("after a commit")
+        return result

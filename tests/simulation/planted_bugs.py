@@ -1,0 +1,182 @@
+"""Bugs to plant into the engine, to prove that the simulation finds such bugs."""
+
+# A bug passes over what it is told.
+# ruff: noqa: ARG005
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+import pytest
+
+from lunorash.scheduler import dispatching, engine, queries, settling, verdict
+from lunorash.scheduler.alarm import Alarm
+from lunorash.scheduler.breaker import Breaker
+from lunorash.scheduler.dispatching import Dispatcher
+from lunorash.scheduler.engine import Engine
+from lunorash.scheduler.job import Result
+from lunorash.scheduler.store import Row
+from lunorash.scheduler.verdict import Event, NeverBegan, Unknown, Verdict
+
+__all__ = ["BUGS", "Bug"]
+
+Bug = Callable[[pytest.MonkeyPatch], None]
+
+
+def _judging(change: Callable[[Row, Event, Verdict, int], Verdict]) -> Bug:
+    """A bug in what becomes of an attempt."""
+
+    def plant(patch: pytest.MonkeyPatch) -> None:
+        def judge(job: Row, event: Event, *, now: int, random: Callable[[], float]) -> Verdict:
+            return change(job, event, verdict.judge(job, event, now=now, random=random), now)
+
+        patch.setattr(settling, "judge", judge)
+
+    return plant
+
+
+def _query(name: str, old: str, new: str) -> Bug:
+    """A bug in a statement."""
+
+    def plant(patch: pytest.MonkeyPatch) -> None:
+        statement: str = getattr(queries, name)
+        assert old in statement
+        patch.setattr(queries, name, statement.replace(old, new))
+
+    return plant
+
+
+def _constant(module: Any, name: str, value: int) -> Bug:
+    return lambda patch: patch.setattr(module, name, value)
+
+
+def _settles_without_arming(patch: pytest.MonkeyPatch) -> None:
+    settle = Engine.settle
+
+    def unarmed(self: Engine, dispatch_id: str, results: Iterable[Result], now: int) -> None:
+        with pytest.MonkeyPatch.context() as meanwhile:
+            meanwhile.setattr(Alarm, "arm", lambda self, wanted, now: None)
+            settle(self, dispatch_id, results, now)
+
+    patch.setattr(Engine, "settle", unarmed)
+
+
+def _schedules_over(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(queries, "HOLDER_OF_ID", queries.HOLDER_OF_ID + " AND 0")
+    patch.setattr(queries, "INSERT", queries.INSERT.replace("INSERT", "INSERT OR REPLACE", 1))
+
+
+def _never_rescues(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Engine, "rescue", lambda self, now: 0)
+
+
+def _never_renews(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Engine, "renew", lambda self, dispatch_id, now: None)
+
+
+def _never_rearms(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Engine, "rearm", lambda self, now: None)
+
+
+def _never_probes(patch: pytest.MonkeyPatch) -> None:
+    trip = Breaker.trip
+    patch.setattr(Breaker, "trip", lambda self, origin, reason, now: trip(self, origin, reason, now + 10**12))
+
+
+def _does_not_wait_between_probes(patch: pytest.MonkeyPatch) -> None:
+    failed = Breaker.failed
+    patch.setattr(Breaker, "failed", lambda self, origin, reason, now: failed(self, origin, reason, now - 60_000))
+
+
+def _forgets_probe_on_its_way(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Breaker, "probing", lambda self, origin, until: None)
+
+
+def _trusts_a_stale_alarm(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Alarm, "lost", lambda self, now: False)
+
+
+def _arms_for_the_present(patch: pytest.MonkeyPatch) -> None:
+    arm = Alarm.arm
+    patch.setattr(Alarm, "arm", lambda self, wanted, now: arm(self, wanted, now - 1))
+
+
+def _does_not_know_it_has_fired(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Alarm, "fired", lambda self: None)
+
+
+def _waits_for_headers_forever(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(dispatching, "HEADERS_TIMEOUT_S", 10**9)
+
+
+def _swallows_the_end(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Engine, "complete", lambda self, dispatch_id, now: self.rearm(now))
+
+
+def _has_always_room(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Dispatcher, "room", lambda self: 6)
+
+
+BUGS: Final[dict[str, Bug]] = {
+    "an unknown outcome is refunded": _judging(
+        lambda job, event, kept, now: dataclasses.replace(kept, charged=job["charged"] - isinstance(event, Unknown))
+    ),
+    "a refund does not refund": _judging(
+        lambda job, event, kept, now: (
+            dataclasses.replace(kept, charged=job["charged"]) if isinstance(event, NeverBegan) else kept
+        )
+    ),
+    "a dead origin is blamed on the job": _judging(
+        lambda job, event, kept, now: (
+            verdict.judge(
+                {**job, "refunded_at": now}, NeverBegan(event.message, proved=True), now=now, random=lambda: 0.0
+            )
+            if isinstance(event, NeverBegan) and event.blamed
+            else kept
+        )
+    ),
+    "a cancel is ignored when its attempt is settled": _judging(
+        lambda job, event, kept, now: verdict.judge({**job, "cancel_requested": 0}, event, now=now, random=lambda: 0.0)
+    ),
+    "the last retry is left out": _judging(
+        lambda job, event, kept, now: (
+            dataclasses.replace(kept, state="dead")
+            if kept.state == "pending" and kept.recorded and kept.charged == json.loads(job["retry"])["max_attempts"]
+            else kept
+        )
+    ),
+    "an attempt is counted when it ends": _query("CLAIM", "charged = charged + 1", "charged = charged"),
+    "attempt numbers are used again": _query("CLAIM", "attempt = attempt + 1", "attempt = max(attempt, 1)"),
+    "jobs are claimed early": _query("DUE", "due <= ?", "due <= ? + 500"),
+    "a late result of an old attempt counts": _query("AWAITING", "dispatch = ?2 AND attempt = ?3", "?2 <> ?3"),
+    "begin says yes twice": _query("BEGIN", "began IS NULL AND", ""),
+    "the cancel of a running job is forgotten": _query("REQUEST_CANCEL", "cancel_requested = 1", "due = due"),
+    "a redrive keeps its incarnation": _query("REDRIVE", "incarnation = ?1", "incarnation = coalesce(incarnation, ?1)"),
+    "a redrive keeps what was charged": _query("REDRIVE", "charged = 0", "charged = charged"),
+    "pruning forgets the attempts": _query("DELETE_ATTEMPTS", "WHERE", "WHERE 0 AND"),
+    "pruning is too early": _query("PRUNE", "ended <= ?1", "ended <= ?1 + 604000000"),
+    "a closed dispatch stays": _query(
+        "CLOSE_DISPATCH", "DELETE FROM dispatches", "UPDATE dispatches SET lease = lease"
+    ),
+    "a broken stream is unknown at once": _constant(engine, "SEVERED_LEASE_MS", 0),
+    "seven dispatches await headers": _constant(dispatching, "MAX_AWAITING", 7),
+    "any number of dispatches is open": _constant(engine, "MAX_OPEN_DISPATCHES", 1_000_000),
+    "settling does not arm": _settles_without_arming,
+    "a second job takes the id": _schedules_over,
+    "expired leases are not rescued": _never_rescues,
+    "leases are not renewed": _never_renews,
+    "nothing is armed when there is room again": _never_rearms,
+    "the breaker never probes": _never_probes,
+    "the breaker does not back off": _does_not_wait_between_probes,
+    "many probes at a time": _forgets_probe_on_its_way,
+    "a stale alarm is trusted": _trusts_a_stale_alarm,
+    "the alarm is set to the present": _arms_for_the_present,
+    "an alarm that has gone off is taken for armed": _does_not_know_it_has_fired,
+    "withheld headers are waited for": _waits_for_headers_forever,
+    "the end line is not heard": _swallows_the_end,
+    "the dispatch loop has always room": _has_always_room,
+}
+"""What each bug does, and how to plant it."""

@@ -1,0 +1,307 @@
+"""Watches the job rows: every change that a transaction leaves behind has to be one that the design allows."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from typing import Final
+
+from lunorash.scheduler.engine import DEAD_RETENTION_MS, RETENTION_MS
+from lunorash.scheduler.job import Dispatch
+from lunorash.scheduler.store import Row
+from lunorash.scheduler.verdict import UNAVAILABLE_PATIENCE_MS
+
+from .journal import Journal, Run
+from .network import Network
+from .platform import Platform
+
+__all__ = ["Rows"]
+
+_TOUCHED: Final = (
+    "CREATE TEMP TABLE touched (id TEXT PRIMARY KEY) WITHOUT ROWID",
+    *(
+        f"CREATE TEMP TRIGGER touch_{event} AFTER {event} ON main.jobs "
+        f"BEGIN INSERT OR IGNORE INTO touched VALUES ({row}.id); END"
+        for event, row in (("INSERT", "NEW"), ("UPDATE", "NEW"), ("DELETE", "OLD"))
+    ),
+)
+
+_STEPS: Final = {
+    ("pending", "pending"),  # redriven or refunded
+    ("pending", "running"),
+    ("pending", "canceled"),
+    ("pending", "succeeded"),  # a late success
+    ("pending", "dead"),  # charged for a refusal
+    ("running", "pending"),
+    ("running", "running"),  # a cancel was requested
+    ("running", "succeeded"),
+    ("running", "dead"),
+    ("running", "canceled"),
+    ("dead", "pending"),
+    ("dead", "succeeded"),  # a late success
+}
+
+_RAN: Final = {
+    "ATTEMPT_FAILED": ("failed", "canceled"),  # canceled: the function cancelled itself
+    "CARD_REFUSED": ("failed",),
+    "ATTEMPT_TIMED_OUT": ("canceled", "failed", "ok"),
+}
+"""What must have become of an attempt that was recorded with this code."""
+
+
+class Rows:
+    """The rows as they were after the last transaction, and what may become of them.
+
+    Args:
+        platform: whose rows.
+        journal: what really ran.
+        network: what was really sent.
+        steady: whether no request fails but in outages.
+    """
+
+    def __init__(self, platform: Platform, journal: Journal, network: Network, *, steady: bool) -> None:
+        self._steady = steady
+        self._platform = platform
+        self._journal = journal
+        self._network = network
+        self._last: dict[str, Row] = {}
+        self._claimed: dict[tuple[str, int], str] = {}
+        self._refunded: set[tuple[str, str, int]] = set()
+        self._fence: dict[tuple[str, str], int] = {}
+        """Of canceled jobs the last attempt that may still run."""
+        self._unavailable: dict[tuple[str, str], int] = {}
+        self._refunds: Counter[tuple[str, str]] = Counter()
+        """Refunds of a job in a row."""
+        self._watching = False
+        self.gone: set[str] = set()
+        """Jobs that were deleted as they should."""
+        self.landed = 0
+        """Jobs inserted, redriven or canceled: what the outside asked for."""
+        self.ended = 0
+        journal.on_start = self._starts
+        journal.on_cancel = self._canceled
+        network.processed = self._processed
+        network.closed = self._closed
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self._last.values())
+
+    def committed(self) -> None:
+        """Look at what the last transaction changed."""
+        rows = self._platform.storage.rows
+        if not self._watching:
+            if not rows.execute("SELECT 1 FROM sqlite_master WHERE name = 'jobs'"):
+                return
+            for statement in _TOUCHED:
+                rows.execute(statement)
+            self._watching = True
+        touched = rows.execute("SELECT touched.id AS touched, jobs.* FROM touched LEFT JOIN jobs USING (id)")
+        if not touched:
+            return
+        rows.execute("DELETE FROM touched")
+        now = self._platform.now()
+        for row in touched:
+            job_id = row.pop("touched")
+            old = self._last.get(job_id)
+            if row["state"] is None:
+                if old is not None:
+                    self._deleted(old, now)
+                    del self._last[job_id]
+                continue
+            row["id"] = job_id
+            self._changed(old, row, now)
+            self._last[job_id] = row
+
+    # -- changes ---------------------------------------------------------------------------------------
+
+    def _deleted(self, old: Row, now: int) -> None:
+        asked = self._platform.object.asked if self._platform.object else None
+        dropped = asked == ("drop_dead", old["id"]) and old["state"] == "dead"
+        kept = DEAD_RETENTION_MS if old["state"] == "dead" else RETENTION_MS
+        self.gone.add(old["id"])
+        if not dropped and (old["ended"] is None or now < old["ended"] + kept):
+            self._journal.violate("no job is lost", "%s was deleted while %s", old["id"], old["state"])
+
+    def _changed(self, old: Row | None, new: Row, now: int) -> None:
+        violate = self._journal.violate
+        name = new["id"]
+        self._journal.note(
+            "%s: %s, attempt %d, charged %d, due in %.3f s, %s %s",
+            name, new["state"], new["attempt"], new["charged"], (new["due"] - now) / 1000, new["error_code"],
+            new["error_message"],
+        )  # fmt: skip
+        if old is None:
+            self.landed += 1
+            self.gone.discard(name)
+            if (new["state"], new["attempt"]) != ("pending", 0):
+                violate("a job begins pending", "%s begins %s", name, new["state"])
+            return
+        if new["scheduled_as"] != old["scheduled_as"]:
+            violate("an id is taken once", "%s was scheduled over", name)
+        if (old["state"], new["state"]) not in _STEPS and (old["state"] != new["state"] or _differs(old, new)):
+            violate("only allowed steps", "%s went from %s to %s", name, old["state"], new["state"])
+        if new["charged"] > json.loads(new["retry"])["max_attempts"] + 1:
+            violate("attempts are limited", "%s is charged %d", name, new["charged"])
+        self._numbered(old, new, now)
+        self._accounted(new)
+        if old["state"] != "running" and new["state"] == "running":
+            return
+        if new["state"] == "pending":
+            self._waits(old, new, now)
+        elif new["state"] != old["state"] or new["cancel_requested"] != old["cancel_requested"]:
+            self._ends(old, new, now)
+
+    def _numbered(self, old: Row, new: Row, now: int) -> None:
+        claimed = (old["state"], new["state"]) == ("pending", "running")
+        if new["attempt"] != old["attempt"] + int(claimed):
+            self._journal.violate(
+                "attempt numbers are never reused", "%s went from #%d to #%d", new["id"], old["attempt"], new["attempt"]
+            )
+        if claimed:
+            self._claimed[new["id"], new["attempt"]] = new["incarnation"]
+            if now < old["due"]:
+                self._journal.violate("never early", "%s was claimed %d ms early", new["id"], old["due"] - now)
+
+    def _accounted(self, row: Row) -> None:
+        """What was charged is what was recorded, and the attempt that runs."""
+        recorded = self._platform.storage.rows.execute(
+            "SELECT count(*) AS n FROM attempts WHERE job = ? AND incarnation = ?", row["id"], row["incarnation"]
+        )[0]["n"]
+        unrecorded = row["charged"] - recorded
+        expected = {"pending": (0,), "dead": (0,), "running": (1,)}.get(row["state"], (0, 1))
+        if unrecorded not in expected:
+            self._journal.violate(
+                "what is charged is accounted for",
+                "%s is %s and charged %d, with %d attempts recorded", row["id"], row["state"], row["charged"], recorded,
+            )  # fmt: skip
+
+    def _waits(self, old: Row, new: Row, now: int) -> None:
+        name, key = new["id"], (new["id"], new["incarnation"])
+        if old["state"] == "dead":
+            self.landed += 1
+            if new["incarnation"] == old["incarnation"] or new["charged"]:
+                self._journal.violate("a redrive is a new incarnation", "%s kept its old one", name)
+            return
+        if old["state"] == "pending":
+            self._recorded(new, now)
+            return
+        if old["cancel_requested"]:
+            self._journal.violate("a canceled job is not retried", "%s is pending again", name)
+        if new["charged"] < old["charged"]:
+            self._refunded.add((*key, new["attempt"]))
+            self._refunds[key] += 1
+            if self._journal.started(*key, new["attempt"]):
+                self._journal.violate("what ran is not refunded", "%s #%d was", name, new["attempt"])
+        else:
+            self._recorded(new, now)
+        if new["unavailable_since"] is None:
+            self._unavailable.pop(key, None)
+        else:
+            self._unavailable.setdefault(key, now)
+
+    def _ends(self, old: Row, new: Row, now: int) -> None:
+        name, state, number = new["id"], new["state"], new["attempt"]
+        if state in ("canceled", "running"):
+            self.landed += old["state"] == "pending" or state == "running"
+        elif old["cancel_requested"]:
+            self._journal.violate("a canceled job ends canceled", "%s ended %s", name, state)
+        if state == "succeeded" and self._journal.outcome(name, new["incarnation"], number) != "ok":
+            self._journal.violate("only what succeeded is a success", "%s #%d did not", name, number)
+        if state == "dead":
+            self._dies(new, now)
+        self.ended += new["ended"] is not None
+
+    def _canceled(self, job_id: str) -> None:
+        row = self._last[job_id]
+        self._fence[job_id, row["incarnation"]] = row["attempt"]
+        if row["state"] != "canceled" and not row["cancel_requested"]:
+            self._journal.violate("what is canceled is stored", "%s is %s", job_id, row["state"])
+
+    def _dies(self, new: Row, now: int) -> None:
+        used_up = new["charged"] == json.loads(new["retry"])["max_attempts"] + 1
+        since = self._unavailable.get((new["id"], new["incarnation"]), now)
+        if new["error_code"] in ("FUNCTION_NOT_FOUND", "INVALID_INPUT"):
+            used_up = now - since >= UNAVAILABLE_PATIENCE_MS
+        else:
+            self._recorded(new, now)
+        if new["error_code"] == "NEVER_BEGAN" and self._steady:
+            self._journal.violate("an outage kills no job", "%s died of one", new["id"])
+        if not used_up:
+            self._journal.violate(
+                "dead only when attempts are used up", "%s died of %s too early", new["id"], new["error_code"]
+            )
+
+    def _recorded(self, row: Row, now: int) -> None:
+        """The attempt that was charged was sent, and ended as is said."""
+        recorded = self._platform.storage.rows.execute(
+            "SELECT dispatch, ended FROM attempts WHERE job = ? AND number = ?", row["id"], row["attempt"]
+        )
+        code = row["error_code"]
+        if not recorded or recorded[0]["ended"] != now:
+            self._journal.violate("what is charged is recorded", "%s #%d is not", row["id"], row["attempt"])
+        key = row["id"], row["incarnation"]
+        if code == "NEVER_BEGAN":
+            # It was refused twice, with a good origin around it, or brings the scheduler down before it is sent.
+            if self._refunds[key] < 2:
+                self._journal.violate("the first refusal is refunded", "%s #%d was charged", row["id"], row["attempt"])
+            return
+        self._refunds.pop(key, None)
+        if recorded and recorded[0]["dispatch"] not in self._network.opened:
+            self._journal.violate("only what was sent is charged", "%s #%d was not", row["id"], row["attempt"])
+        outcome = self._journal.outcome(row["id"], row["incarnation"], row["attempt"])
+        if code in _RAN and outcome not in _RAN[code]:
+            self._journal.violate(
+                "what is recorded happened",
+                "%s #%d is recorded as %s, but %s",
+                row["id"],
+                row["attempt"],
+                code,
+                outcome,
+            )
+
+    # -- what runs -------------------------------------------------------------------------------------
+
+    def _starts(self, run: Run) -> None:
+        violate = self._journal.violate
+        name, number, incarnation = run.attempt.job, run.attempt.number, run.attempt.incarnation
+        if run.started < run.attempt.scheduled_for:
+            violate("never early", "%s ran %d ms early", name, run.attempt.scheduled_for - run.started)
+        if self._claimed.get((name, number)) != incarnation:
+            violate("only what was claimed runs", "%s #%d was not", name, number)
+        if number > self._fence.get((name, incarnation), number):
+            violate("nothing runs after it was canceled", "%s #%d does", name, number)
+        if (name, incarnation, number) in self._refunded:
+            violate("what is refunded never runs", "%s #%d does", name, number)
+        row = self._last.get(name)
+        if row and row["incarnation"] == incarnation and row["state"] == "succeeded":
+            violate("what succeeded does not run again", "%s #%d does", name, number)
+        for earlier in self._journal.runs.get(name, ()):
+            if earlier.attempt.number == number and earlier.attempt.incarnation == incarnation:
+                violate("a dispatch begins once", "%s #%d runs twice", name, number)
+            if earlier.ended is None and not earlier.stubborn and not earlier.unheard():
+                violate(
+                    "attempts do not overlap", "%s #%d still runs as #%d starts", name, earlier.attempt.number, number
+                )
+
+    def _processed(self, dispatch: Dispatch, results: list[Row]) -> None:
+        """The dispatch loop has read results and gone on: a success is stored now, unless it came too late."""
+        sent = {attempt.job: attempt for attempt in dispatch.attempts}
+        for result in results:
+            row = self._last.get(result["job"])
+            attempt = sent[result["job"]]
+            if result["outcome"] != "ok" or row is None or row["incarnation"] != attempt.incarnation:
+                continue
+            if row["attempt"] == attempt.number and row["state"] not in ("succeeded", "canceled"):
+                self._journal.violate(
+                    "a success that arrives is stored", "%s #%d is %s", row["id"], attempt.number, row["state"]
+                )
+
+    def _closed(self, dispatch: Dispatch) -> None:
+        """Its end line was read: nothing of it is left."""
+        if self._platform.storage.rows.execute("SELECT 1 FROM dispatches WHERE id = ?", dispatch.id):
+            self._journal.violate("what has ended is closed", "%s is not", dispatch.id)
+
+
+def _differs(old: Row, new: Row) -> bool:
+    return any(old[key] != new[key] for key in ("attempt", "charged", "due", "incarnation", "ended"))

@@ -1,0 +1,137 @@
+"""SchedulerDO without Cloudflare: the same shell around the same engine and dispatch loop.
+
+Line by line what `lunorash.scheduler.durable_object` does; that module can only be imported inside a Worker.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from lunorash.codec import decode_json
+from lunorash.errors import LunoraError
+from lunorash.scheduler import listing
+from lunorash.scheduler.alarm import Alarm
+from lunorash.scheduler.dispatching import Dispatcher, Transport
+from lunorash.scheduler.engine import Engine
+from lunorash.scheduler.job import NewJob
+from lunorash.scheduler.schema import migrate
+
+from .durable import ObjectStore
+from .journal import Journal
+
+__all__ = ["SchedulerObject"]
+
+
+class SchedulerObject:
+    """One life of the object.
+
+    Args:
+        store: its rows.
+        set_alarm: sets the platform's alarm.
+        delete_alarm: takes it away.
+        transport: sends dispatches.
+        origin: where to; None if the deployment does not say.
+        clock: now, in epoch milliseconds.
+        random: numbers in [0, 1).
+        mint: mints ids.
+        journal: learns what it was asked, and what should never come up.
+    """
+
+    def __init__(
+        self,
+        store: ObjectStore,
+        *,
+        set_alarm: Callable[[int], object],
+        delete_alarm: Callable[[], object],
+        transport: Transport,
+        origin: str | None,
+        clock: Callable[[], int],
+        random: Callable[[], float],
+        mint: Callable[[], str],
+        journal: Journal,
+    ) -> None:
+        self._store = store
+        migrate(store)
+        self._alarm = Alarm(set_alarm, delete_alarm)
+        self._origin = origin
+        self._clock = clock
+        self._journal = journal
+        self.engine = Engine(
+            store,
+            self._alarm,
+            origin=origin,
+            room=lambda: self.dispatcher.room(),  # noqa: PLW0108 - the dispatcher comes after the engine
+            random=random,
+            mint_id=mint,
+        )
+        self.dispatcher = Dispatcher(
+            self.engine, transport, clock=clock, log=lambda text: journal.note("scheduler: %s", text)
+        )
+        self.asked: tuple[str, str] | None = None
+        """The call that is being served, and its job."""
+        self.engine.resume(clock())
+
+    async def alarm(self) -> None:
+        self._alarm.fired()
+        try:
+            self.dispatcher.run_pass()
+        except Exception as error:  # noqa: BLE001
+            self._journal.violate("no pass raises", "the alarm's pass raised %r", error)
+        finally:
+            self.engine.rearm(self._clock())
+
+    async def begin(self, dispatch_id: str) -> bool:
+        return self.engine.begin(dispatch_id, self._clock())
+
+    async def schedule(self, text: str) -> str:
+        def work() -> list[str]:
+            if self._origin is None:
+                raise LunoraError("ORIGIN_NOT_CONFIGURED", "LUNORA_ORIGIN_URL is not set")
+            return self.engine.schedule([NewJob(**job) for job in decode_json(text)], self._clock())
+
+        return self._answer("schedule", "", work)
+
+    async def cancel(self, job_id: str) -> str:
+        def work() -> bool:
+            canceled = self.engine.cancel(job_id, self._clock())
+            if canceled:
+                self._journal.on_cancel(job_id)
+            return canceled
+
+        return self._answer("cancel", job_id, work)
+
+    async def redrive(self, job_id: str) -> str:
+        return self._answer("redrive", job_id, lambda: self.engine.redrive(job_id, self._clock()))
+
+    async def drop_dead(self, job_id: str) -> str:
+        return self._answer("drop_dead", job_id, lambda: self.engine.drop_dead(job_id, self._clock()))
+
+    async def get(self, job_id: str) -> str:
+        return self._answer("get", job_id, lambda: listing.find(self._store, job_id))
+
+    async def list(self, text: str) -> str:
+        return self._answer("list", "", lambda: listing.page(self._store, **decode_json(text)))
+
+    async def status(self) -> str:
+        def work() -> dict[str, Any]:
+            return listing.status(
+                self._store, self.engine.breaker, self._origin or "", now=self._clock(), alarm=self._alarm.armed
+            )
+
+        return self._answer("status", "", work)
+
+    def _answer(self, method: str, job_id: str, work: Callable[[], Any]) -> str:
+        self.asked = method, job_id
+        try:
+            if self._alarm.lost(self._clock()):
+                self.engine.rearm(self._clock())
+            return json.dumps({"ok": work()})
+        except LunoraError as error:
+            return json.dumps({"error": error.to_dict()})
+        except Exception as error:  # noqa: BLE001
+            self._journal.violate("no call raises", "%s raised %r", method, error)
+            return json.dumps({"error": LunoraError("INTERNAL", "unexpected").to_dict()})
+        finally:
+            self.asked = None

@@ -1,0 +1,151 @@
+"""Watches the alarm: it stands whenever anything waits, early enough, and no more often than there is work."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from lunorash.scheduler.engine import DEAD_RETENTION_MS, KEEP_AWAKE_MS, MAX_OPEN_DISPATCHES, RETENTION_MS
+
+from .journal import Journal
+from .platform import Platform
+from .rows import Rows
+
+__all__ = ["Wakes"]
+
+_PROBES_MS: Final = 48_000
+_WAITING: Final = """
+SELECT
+    (SELECT count(*) FROM dispatches) AS open,
+    (SELECT min(lease) FROM dispatches) AS lease,
+    (SELECT count(*) FROM jobs WHERE state = 'running' AND dispatch NOT IN (SELECT id FROM dispatches)) AS limbo,
+    (SELECT min(due) FROM jobs WHERE state = 'pending') AS due,
+    (SELECT max(probe_at) FROM origins WHERE origin = ?) AS probe,
+    (SELECT min(ended) FROM jobs WHERE state IN ('succeeded', 'canceled') AND ended IS NOT NULL) AS finished,
+    (SELECT min(ended) FROM jobs WHERE state = 'dead' AND ended IS NOT NULL) AS dead
+"""
+
+
+class Wakes:
+    """The alarm's watcher.
+
+    Args:
+        platform: whose alarm.
+        journal: counts what happens.
+        rows: what there is to do.
+        outages: how many there are.
+    """
+
+    def __init__(self, platform: Platform, journal: Journal, rows: Rows, *, outages: int) -> None:
+        self._platform = platform
+        self._outages = outages
+        self._journal = journal
+        self._rows = rows
+        self._measured = 0
+        self._was = False, False
+        self._open_ms = 0
+        self._homeless_ms = 0
+        self._trips = 0
+        self._probing = False
+        self._probing_ms = 0
+        self._probes = 0
+        self._idle: tuple[int, int, int] | None = None
+        """When the last pass was one that had nothing to do: the changes so far, the room, the time."""
+
+    def check(self, origin: str | None) -> None:
+        """After a transaction, a pass, or headers that came: is an alarm armed, and early enough?
+
+        Args:
+            origin: where the object sends dispatches.
+        """
+        platform = self._platform
+        if platform.object is None:
+            return
+        now = platform.now()
+        waiting = platform.storage.rows.execute(_WAITING, origin or "")[0]
+        open_dispatches: int = waiting["open"]
+        self._measure(open_dispatches, origin is None, waiting["probe"] is not None, now)
+        if open_dispatches > MAX_OPEN_DISPATCHES:
+            self._journal.violate("at most a hundred dispatches are open", "%d are", open_dispatches)
+        if waiting["limbo"]:
+            self._journal.violate("what runs has a dispatch", "%d jobs have none", waiting["limbo"])
+        reasons: list[int] = []
+        if open_dispatches:
+            reasons.append(min(waiting["lease"], now + KEEP_AWAKE_MS))
+        room = min(platform.object.dispatcher.room(), MAX_OPEN_DISPATCHES - open_dispatches)
+        if waiting["due"] is not None and room > 0:
+            reasons.append(max(waiting["due"], waiting["probe"] or 0))
+        if waiting["finished"] is not None:
+            reasons.append(waiting["finished"] + RETENTION_MS)
+        if waiting["dead"] is not None:
+            reasons.append(waiting["dead"] + DEAD_RETENTION_MS)
+        if not reasons or platform.firing:
+            return
+        latest = max(min(reasons), now + 1)
+        armed = platform.storage.alarm
+        if armed is None or armed > latest:
+            self._journal.violate(
+                "whatever waits has an alarm",
+                "it stands %s, needed in %d ms: %s",
+                "nowhere" if armed is None else f"in {armed - now} ms", latest - now, waiting,
+            )  # fmt: skip
+
+    def passed(self, before: int, after: int) -> None:
+        """A pass has ended. One without anything to do is not followed by another until something changes."""
+        started = self._platform.object
+        if before != after or started is None:
+            self._idle = None
+            return
+        idle = after, started.dispatcher.room(), self._platform.now()
+        last, self._idle = self._idle, idle
+        self._journal.count("idle passes")
+        if last is not None and last[:2] == idle[:2] and idle[2] - last[2] < KEEP_AWAKE_MS - 1_000:
+            self._journal.violate("it does not spin", "two passes with nothing to do in %d ms", idle[2] - last[2])
+
+    def check_count(self) -> None:
+        """Are wake-ups bounded by the work?
+
+        Each of these may wake the object, at most so often:
+
+        - a start of the object, once, and once more for the alarm it interrupted;
+        - a job that is scheduled, canceled or redriven, when it falls due, and once more if the alarm had to
+          stand early for something that then went away;
+        - a dispatch, for the claim, for the room it leaves, for its lease, and for its job's retry;
+        - every 30 s with dispatches open;
+        - without an origin, when it looks again: after 1 s, 2 s, 4 s, ... and then once a minute less its jitter;
+        - a job that has come to rest, when it is pruned.
+        """
+        counts = self._journal.counts
+        allowed = (
+            10
+            + 2 * counts["lives"]
+            + 2 * self._rows.landed
+            + 4 * counts["dispatches"]
+            + 2 * self._open_ms // KEEP_AWAKE_MS
+            + 8 * self._outages
+            + self._homeless_ms // _PROBES_MS
+            + 2 * self._rows.ended
+        )
+        if counts["firings"] > allowed:
+            self._journal.violate("wake-ups are bounded by the work", "%d, allowed are %d", counts["firings"], allowed)
+
+    def probed(self) -> None:
+        """A probe was sent. Each time the breaker opens: one at once, then after 1 s, 2 s, 4 s, ... up to a minute."""
+        self._probes += 1
+        allowed = 9 * self._trips + self._probing_ms // _PROBES_MS + self._journal.counts["lives"]
+        if self._probes > allowed:
+            self._journal.violate("probes back off", "%d were sent, allowed are %d", self._probes, allowed)
+
+    def _measure(self, open_dispatches: int, homeless: bool, probing: bool, now: int) -> None:
+        """Add up for how long dispatches were open, no origin was known, the breaker was open."""
+        passed = now - self._measured
+        self._measured = now
+        if self._was[0]:
+            self._open_ms += passed
+        if self._was[1]:
+            self._homeless_ms += passed
+        if self._probing:
+            self._probing_ms += passed
+        elif probing:
+            self._trips += 1
+        self._probing = probing
+        self._was = open_dispatches > 0, homeless

@@ -1,0 +1,226 @@
+"""One simulation: the world is put together, runs, is left alone until it has come to rest, and is looked over."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import itertools
+import random
+from collections.abc import Callable
+from typing import Any, Final
+
+from lunorash.scheduler.engine import DEAD_RETENTION_MS, RETENTION_MS
+
+from .clients import ALL_STATES, Clients
+from .durable import ObjectStore
+from .faults import EPOCH_MS, Faults
+from .journal import Journal, Violation
+from .network import Network, SimulatedTransport
+from .platform import Platform
+from .process import Crash, Process
+from .rows import Rows
+from .scheduler_object import SchedulerObject
+from .virtual_loop import Deadlock, Endless, VirtualLoop
+from .wakes import Wakes
+from .worker import ORIGIN, Worker
+
+__all__ = ["World"]
+
+_MONTH_S: Final = 30 * 24 * 3600
+_DAY_MS: Final = 24 * 3600 * 1000
+
+
+class World:
+    """The world of one seed.
+
+    Args:
+        seed: everything that happens is a function of it.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+        self.faults = Faults(seed)
+        self._shuffler = random.Random(f"order {seed}")  # noqa: S311 - it has to replay
+        self._engine_random = random.Random(f"engine {seed}")  # noqa: S311
+        self._ids = itertools.count(1)
+        self.loop = VirtualLoop(self._shuffler.shuffle)
+        self.loop.set_exception_handler(self._unexpected)
+        self.journal = Journal(
+            clock=lambda: self.platform.now(),  # noqa: PLW0108 - the platform comes later
+            stop=self.loop.stop,
+        )
+        self.platform = Platform(self.loop, self.faults, self.journal)
+        self.worker = Worker(self.loop, self.platform, self.faults, self.journal)
+        self.network = Network(self.platform, self.journal, fate=self.faults.fate, deliver=self.worker.receive)
+        self.rows = Rows(self.platform, self.journal, self.network, steady=self.faults.steady)
+        self.wakes = Wakes(self.platform, self.journal, self.rows, outages=len(self.faults.outages))
+        self.clients = Clients(seed, self.platform, self.faults, self.journal)
+        self.platform.build = self._build
+        self.platform.watch = self._watch
+        self.platform.passed = self.wakes.passed
+        self.network.probed = self.wakes.probed
+
+    @property
+    def _origin(self) -> str | None:
+        outage = self.faults.outage(self.loop.time())
+        return None if outage is not None and outage.kind == "unconfigured" else ORIGIN
+
+    def run(self) -> Violation | None:
+        """Run it to its end; returns the promise that was broken, if one was."""
+        collecting = gc.isenabled()
+        gc.disable()  # what a collection finalises depends on what ran before: a seed would not replay
+        try:
+            self.loop.call_soon(lambda: self.loop.create_task(self._story()).add_done_callback(self._over))
+            self.loop.run_forever()
+        except Deadlock:
+            self.journal.violate("it goes on", "nothing is ready and no timer is set")
+        except Endless:
+            self.journal.violate("it ends", "there is always something that goes on")
+        finally:
+            self.platform.bury()
+            self.worker.bury()
+            self.loop.close()
+            if collecting:
+                gc.enable()
+        return self.journal.violation
+
+    def _over(self, story: asyncio.Task[None]) -> None:
+        if story.exception() is not None:
+            self.journal.violate("the story ends", "%r", story.exception())
+        self.loop.stop()
+
+    # -- the story -------------------------------------------------------------------------------------
+
+    async def _story(self) -> None:
+        chaos = [
+            self._repeat(self.faults.kill_every, lambda: self.platform.kill("at random")),
+            self._repeat(self.faults.isolate_kill_every, self.worker.kill_one),
+            self._repeat(self.faults.deploy_every, self._deploy),
+            self._reconfigure(),
+        ]
+        tasks = [asyncio.create_task(part) for part in chaos]
+        await asyncio.gather(self.clients.run(), asyncio.sleep(self.faults.horizon))
+        self.faults.quiet = True
+        for task in tasks:
+            task.cancel()
+        self.worker.replace_all()
+        if self.faults.outages or self.faults.random.random() < 0.5:
+            self.platform.kill("a deployment")
+        self.journal.note("faults have stopped")
+        await self._rest()
+        self._lost()
+        await self._walk()
+        self._expect()
+        await self._prune()
+        self.wakes.check_count()
+
+    async def _repeat(self, mean: float, work: Callable[[], None]) -> None:
+        while mean:
+            await asyncio.sleep(self.faults.wait(mean))
+            work()
+
+    async def _reconfigure(self) -> None:
+        """A deployment without an origin, and the next one that has it again."""
+        for outage in self.faults.outages:
+            for moment in (outage.start, outage.end):
+                await asyncio.sleep(moment - self.loop.time())
+                self.journal.note("outage %s: %s", outage.kind, "begins" if moment == outage.start else "ends")
+                if outage.kind == "unconfigured":
+                    self._deploy()
+
+    def _deploy(self) -> None:
+        self.platform.kill("a deployment")
+        self.worker.replace_all()
+
+    async def _rest(self) -> None:
+        """Nothing goes wrong any more, so everything has to come to an end."""
+        pause, waited = 10.0, 0.0
+        while any(row["state"] in ("pending", "running") for row in self.rows):
+            if waited > _MONTH_S:
+                waiting = [row["id"] for row in self.rows if row["state"] in ("pending", "running")]
+                self.journal.violate("everything comes to rest", "after a month %s have not", waiting)
+                return
+            await asyncio.sleep(pause)
+            waited += pause
+            pause = min(pause * 1.5, 6 * 3600)
+        await asyncio.sleep(900)  # what runs unheard ends as well
+
+    def _lost(self) -> None:
+        stored = {row["id"] for row in self.rows}
+        for plan in self.clients.plans:
+            if plan.acknowledged and plan.id not in stored and plan.id not in self.rows.gone:
+                self.journal.violate("no job is lost", "%s was acknowledged and is nowhere", plan.id)
+
+    async def _walk(self) -> None:
+        """The pages show every job once."""
+        listed = [job.id async for job in self.clients.scheduler.walk(states=ALL_STATES)]
+        if sorted(listed) != sorted(row["id"] for row in self.rows):
+            self.journal.violate("pages show every job once", "they show %s", listed)
+
+    def _expect(self) -> None:
+        """Without faults every job runs exactly as often as it has to."""
+        if self.faults.mood not in ("calm", "crowd") or self.faults.deploy_every:
+            return
+        for row in self.rows:
+            runs = self.journal.runs.get(row["id"], [])
+            needless = len(runs) > 1 and all(run.outcome == "ok" for run in runs)
+            if needless:
+                self.journal.violate("in calm weather a job runs once", "%s ran %d times", row["id"], len(runs))
+
+    async def _prune(self) -> None:
+        """After their retention all rows are gone, and nothing wakes any more."""
+        await asyncio.sleep((RETENTION_MS + _DAY_MS) / 1000)
+        if any(row["state"] != "dead" for row in self.rows):
+            self.journal.violate("history is pruned", "%s is left", [row["id"] for row in self.rows])
+        await asyncio.sleep((DEAD_RETENTION_MS + _DAY_MS) / 1000)
+        rows = self.platform.storage.rows
+        counts = {
+            table: rows.execute(f"SELECT count(*) AS n FROM {table}")[0]["n"]
+            for table in ("jobs", "dispatches", "attempts", "origins")
+        }
+        origins = counts.pop("origins")
+        if any(counts.values()) or origins > 1:
+            self.journal.violate("storage is empty in the end", "%s, %d origins", counts, origins)
+        if self.platform.storage.alarm is not None:
+            self.journal.violate("nothing wakes in the end", "an alarm is armed")
+
+    # -- the world -------------------------------------------------------------------------------------
+
+    def _build(self, store: ObjectStore, process: Process) -> SchedulerObject:
+        origin = self._origin
+        transport = SimulatedTransport(self.network, process, origin or "", room_changed=self._room_changed)
+        return SchedulerObject(
+            store,
+            set_alarm=self.platform.set_alarm,
+            delete_alarm=self.platform.delete_alarm,
+            transport=transport,
+            origin=origin,
+            clock=self.platform.now,
+            random=self._engine_random.random,
+            mint=lambda: f"m{next(self._ids)}",
+            journal=self.journal,
+        )
+
+    def _watch(self) -> None:
+        self.rows.committed()
+        self.wakes.check(self._origin)
+
+    def _room_changed(self) -> None:
+        self.wakes.check(self._origin)
+
+    def _unexpected(self, _: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        if not isinstance(context.get("exception"), Crash):
+            self.journal.violate("nothing unexpected", "%s", context)
+
+    def report(self, lines: int = 80) -> str:
+        """What was broken, and how it came to that."""
+        violation = self.journal.violation
+        if violation is None:
+            return f"seed {self.seed}: nothing was broken"
+        return "\n".join(
+            (
+                *self.journal.trace(lines, EPOCH_MS),
+                f"seed {self.seed} ({self.faults.mood}) breaks: {violation.invariant}: {violation.what}",
+                f"replay it with: python -m tests.simulation {self.seed}",
+            )
+        )
