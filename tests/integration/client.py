@@ -13,6 +13,8 @@ TOKEN = "tests-only-0123456789abcdef0123456789abcdef"
 SECRET = "whsec_dGVzdHMgb25seTogdGhpcyBrZXkgc2lnbnMgbm90aGluZyByZWFs"
 ADMIN = "/_lunora/admin/scheduled"
 
+Kind = Literal["query", "mutation", "action"]
+
 
 class Client:
     """Schedules jobs on a Worker, looks at them, and waits for them."""
@@ -35,6 +37,56 @@ class Client:
         answer = self.call("POST", "/test/schedule", fields)
         error = answer.json()["error"]
         return answer.status_code, error["code"], error["message"]
+
+    def post(
+        self,
+        kind: Kind,
+        path: str,
+        args: dict[str, Any] | None = None,
+        *,
+        shard: str | None = None,
+        user: str | None = None,
+    ) -> httpx.Response:
+        """Call a function over the public API, as somebody, on some shard."""
+        body: dict[str, Any] = {"path": path, "args": args or {}}
+        if shard is not None:
+            body["shard_key"] = shard
+        headers = {} if user is None else {"x-user": user}
+        return self.http.post(f"{self.worker.url}/api/{kind}", json=body, headers=headers)
+
+    def value(self, kind: Kind, path: str, args: dict[str, Any] | None = None, **options: str | None) -> Any:
+        """What a function returns."""
+        answer = self.post(kind, path, args, **options)
+        assert answer.status_code == 200, answer.text
+        body = answer.json()
+        assert set(body) == {"status", "value"}
+        assert body["status"] == "success"
+        return body["value"]
+
+    def query(self, path: str, args: dict[str, Any] | None = None, **options: str | None) -> Any:
+        return self.value("query", path, args, **options)
+
+    def mutate(self, path: str, args: dict[str, Any] | None = None, **options: str | None) -> Any:
+        return self.value("mutation", path, args, **options)
+
+    def error(
+        self, kind: Kind, path: str, args: dict[str, Any] | None = None, **options: str | None
+    ) -> tuple[int, str, str]:
+        """Status, code and message of a call that must be refused."""
+        answer = self.post(kind, path, args, **options)
+        body = answer.json()
+        assert body["status"] == "error", body
+        return answer.status_code, body["error"]["code"], body["error"]["message"]
+
+    def effects(self, tag: str = "%", shard: str | None = None) -> list[dict[str, Any]]:
+        """What the jobs of the ledger have done on a shard, in order."""
+        effects: list[dict[str, Any]] = self.query("ledger:effects", {"tag": tag}, shard=shard)
+        return effects
+
+    def booked(self, tag: str = "%", shard: str | None = None) -> dict[str, str]:
+        """The ids of the jobs that were booked on a shard, by their tags."""
+        rows = self.query("ledger:booked", {"tag": tag}, shard=shard)
+        return {row["tag"]: row["job"] for row in rows if row["job"]}
 
     def get(self, job_id: str) -> dict[str, Any]:
         record: dict[str, Any] = self.call("GET", f"{ADMIN}/get", id=job_id).json()["record"]

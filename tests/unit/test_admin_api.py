@@ -199,7 +199,7 @@ async def test_a_body_without_a_good_id_is_refused(path: str, body: Any) -> None
     assert told["error"]["code"] in ("INVALID_INPUT", "INVALID_SCHEDULE_ID")
 
 
-async def test_the_demo_schedules_a_job() -> None:
+async def test_a_route_schedules_a_job() -> None:
     worker = Worker()
     body = {"target": TARGET, "args": {"name": "Ada"}, "delay_ms": 1e3, "id": "hello", "retry": {"max_attempts": 2}}
     assert await worker.post("/test/schedule", body) == (200, {"id": "hello"})
@@ -217,7 +217,6 @@ async def test_the_demo_schedules_a_job() -> None:
         ({"delay_ms": "5"}, "INVALID_INPUT"),
         ({"delay_ms": 10**400}, "INVALID_INPUT"),
         ({"delay_ms": None}, "INVALID_INPUT"),
-        ({"delay_ms": 1, "at_ms": 1}, "INVALID_INPUT"),
         ({"at_ms": 10**18}, "INVALID_INPUT"),
         ({"args": []}, "INVALID_INPUT"),
         ({"args": "x"}, "INVALID_INPUT"),
@@ -232,14 +231,14 @@ async def test_the_demo_schedules_a_job() -> None:
         ({"delayMs": 5}, "INVALID_INPUT"),
     ],
 )
-async def test_the_demo_refuses_bad_input_with_the_codes_of_the_library(change: dict[str, Any], code: str) -> None:
+async def test_a_route_refuses_bad_input_with_the_codes_of_the_library(change: dict[str, Any], code: str) -> None:
     worker = Worker()
     _, told = await worker.post("/test/schedule", {"target": TARGET, **change})
     assert told["error"]["code"] == code
     assert worker.namespace.stubs == 0
 
 
-async def test_arguments_of_the_deepest_kind_pass_through_the_demo() -> None:
+async def test_arguments_of_the_deepest_kind_pass_through_a_route() -> None:
     deep: Any = 1
     for _ in range(63):
         deep = [deep]

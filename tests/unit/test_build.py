@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import ast
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -29,13 +31,18 @@ def project(tmp_path: Path) -> Path:
 
 
 def _staged(project: Path) -> dict[str, str]:
-    """What is staged of the project itself, by path."""
+    """What is staged of the project's own sources, by path."""
     target = project / STAGED
     return {
         str(path.relative_to(target)): path.read_text(encoding="utf-8")
         for path in sorted(target.rglob("*"))
-        if path.is_file() and path.relative_to(target).parts[0] != "lunorash"
+        if path.is_file() and path.relative_to(target).parts[0] != "lunorash" and path.parent.name != "_generated"
     }
+
+
+def _generated(folder: Path) -> dict[str, str]:
+    """The generated files below a folder, by name."""
+    return {path.name: path.read_text(encoding="utf-8") for path in (folder / "lunora" / "_generated").glob("*.py")}
 
 
 def test_sources_app_and_library_stand_side_by_side(project: Path) -> None:
@@ -119,8 +126,14 @@ def test_what_was_deleted_is_removed_with_its_empty_folders(project: Path) -> No
     (project / "lunora" / "functions.py").unlink()
     assert build(project) == 2
     assert not (project / STAGED / "a" / "b").exists()
+    assert _staged(project) == {"worker.py": "entry", "extra/module.py": "extra", "a/keep.py": "keep"}
+
+
+def test_an_app_that_was_deleted_is_removed_as_a_whole(project: Path) -> None:
+    build(project)
+    shutil.rmtree(project / "lunora")
+    build(project)
     assert not (project / STAGED / "lunora").exists()
-    assert _staged(project)["a/keep.py"] == "keep"
 
 
 def test_a_module_may_become_a_package(project: Path) -> None:
@@ -132,6 +145,90 @@ def test_a_module_may_become_a_package(project: Path) -> None:
     staged = _staged(project)
     assert staged["lunora/billing/__init__.py"] == "package"
     assert "lunora/billing.py" not in staged
+
+
+# -- generated code ------------------------------------------------------------------------------------------
+
+_PING = """
+from lunora._generated.server import MutationContext, mutation
+
+@mutation
+def ping(ctx: MutationContext) -> None: ...
+"""
+_AGENTS = "from lunorash.server.agents import Agent\n\nclass Support(Agent): ...\n"
+_WORKFLOWS = "from workers import WorkflowEntrypoint\n\nclass Onboarding(WorkflowEntrypoint): ...\n"
+
+
+def test_the_code_generator_runs_first(project: Path) -> None:
+    _write(project, {"lunora/pings.py": _PING})
+    build(project)
+    assert '"pings:ping": lunora.pings.ping' in _generated(project)["registry.py"]
+    assert _generated(project / STAGED) == _generated(project)
+    _write(project, {"lunora/pings.py": _PING.replace("ping", "pong")})
+    build(project)
+    assert '"pings:pong": lunora.pings.pong' in _generated(project / STAGED)["registry.py"]
+
+
+def test_all_that_is_wrong_with_an_app_is_told_and_nothing_is_staged(project: Path) -> None:
+    _write(project, {"lunora/one.py": "def (", "lunora/two.py": "def ("})
+    with pytest.raises(LunoraError) as raised:
+        build(project)
+    assert raised.value.code == "CODEGEN_FAILED"
+    assert "lunora/one.py:1" in raised.value.message
+    assert "lunora/two.py:1" in raised.value.message
+    assert not (project / STAGED).exists()
+    assert not (project / "lunora" / "_generated").exists()
+
+
+def _entry(source: str) -> tuple[set[str], set[str]]:
+    """What a module imports or assigns, and what it exports."""
+    module = ast.parse(source)
+    names = {alias.name for node in module.body if isinstance(node, ast.ImportFrom) for alias in node.names}
+    values = {
+        target.id: node.value
+        for node in module.body
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    return names | set(values), set(ast.literal_eval(values["__all__"]))
+
+
+def test_a_project_without_an_entry_gets_one(tmp_path: Path) -> None:
+    _write(tmp_path, {"lunora/pings.py": _PING})
+    build(tmp_path)
+    source = _staged(tmp_path)["worker.py"]
+    defined, exported = _entry(source)
+    assert exported == {"Default", "SchedulerDO", "ShardDO"} <= defined
+    assert ".shard(lambda env: env.SHARD)" in source
+    assert ".scheduler(namespace=lambda env: env.SCHEDULER)" in source
+    assert "from lunora._generated.app import define_app\n" in source
+    assert not (tmp_path / "src").exists(), "it is staged, and not put among the project's own files"
+    assert build(tmp_path) == 0
+
+
+def test_an_entry_that_was_made_exports_agents_and_workflows(tmp_path: Path) -> None:
+    _write(tmp_path, {"lunora/agents.py": _AGENTS, "lunora/workflows.py": _WORKFLOWS})
+    build(tmp_path)
+    source = _staged(tmp_path)["worker.py"]
+    defined, exported = _entry(source)
+    assert exported == {"Default", "Onboarding", "SchedulerDO", "ShardDO", "Support"} <= defined
+    assert "from lunora.agents import Support\n" in source
+    assert "from lunora.workflows import Onboarding\n" in source
+
+
+def test_an_entry_of_the_projects_own_takes_the_place_of_the_one_that_was_made(tmp_path: Path) -> None:
+    _write(tmp_path, {"lunora/pings.py": _PING})
+    build(tmp_path)
+    _write(tmp_path, {"src/worker.py": "entry"})
+    assert build(tmp_path) == 1
+    assert _staged(tmp_path)["worker.py"] == "entry"
+
+
+def test_sources_beside_a_missing_entry_are_staged_too(tmp_path: Path) -> None:
+    _write(tmp_path, {"lunora/pings.py": _PING, "src/extra.py": "extra"})
+    build(tmp_path)
+    assert {"extra.py", "worker.py"} <= set(_staged(tmp_path))
 
 
 # -- further packages ----------------------------------------------------------------------------------------
@@ -185,11 +282,10 @@ def test_settings_that_cannot_be_read_are_an_error_and_no_traceback(project: Pat
 # -- errors, and the command ---------------------------------------------------------------------------------
 
 
-def test_without_an_entry_the_error_says_what_it_must_be(tmp_path: Path) -> None:
-    with pytest.raises(
-        LunoraError, match=r"worker\.py does not exist; it must export Default and SchedulerDO"
-    ) as raised:
+def test_without_an_entry_and_an_app_the_error_says_where_to_run_it(tmp_path: Path) -> None:
+    with pytest.raises(LunoraError, match=r"has neither src/worker\.py nor a package lunora/; run lunora in") as raised:
         build(tmp_path)
+    assert str(tmp_path) in raised.value.message
     assert raised.value.code == "ENTRY_NOT_FOUND"
     assert not (tmp_path / STAGED).exists()
 

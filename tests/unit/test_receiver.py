@@ -433,6 +433,7 @@ async def test_when_the_answer_itself_is_cancelled_its_attempts_are_too() -> Non
         try:
             await asyncio.sleep(3600)
         except asyncio.CancelledError:
+            assert ctx.job is not None
             cancelled.append(ctx.job.id)
             raise
 

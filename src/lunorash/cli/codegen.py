@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from lunorash.codegen import Generation, generate
-from lunorash.config.bindings import with_bindings
+from lunorash.config.bindings import WRANGLER, with_bindings
 
 __all__ = ["add_arguments", "run"]
 
@@ -54,10 +54,10 @@ def _print(generation: Generation, *, check: bool) -> None:
         return
     changed = len(generation.changes)
     if not check:
-        for change in generation.changes:
-            print(f"lunora codegen: {'removed' if change.after is None else 'wrote'} {change.file}")
-        if not changed:
-            print("lunora codegen: everything is up to date")
+        inside = sum(change.file != WRANGLER for change in generation.changes)
+        print(f"lunora codegen: {inside or 'no'} file{'' if inside == 1 else 's'} changed in lunora/_generated")
+        if inside < changed:
+            print(f"lunora codegen: added to {WRANGLER} what the app needs and it did not have")
     elif changed:
         for change in generation.changes:
             sys.stdout.write(change.diff())
@@ -66,4 +66,4 @@ def _print(generation: Generation, *, check: bool) -> None:
             file=sys.stderr,
         )
     else:
-        print("lunora codegen: everything is up to date")
+        print("lunora codegen: lunora/_generated is up to date")

@@ -14,9 +14,9 @@ import pyjson5
 from lunorash.codegen import AppInstance, FileChange, Generation
 from lunorash.errors import LunoraError
 
-__all__ = ["Edit", "missing_bindings", "with_bindings"]
+__all__ = ["WRANGLER", "Edit", "missing_bindings", "with_bindings"]
 
-_FILE: Final = "wrangler.jsonc"
+WRANGLER: Final = "wrangler.jsonc"
 _SCRIPT: Final = Path(__file__).with_name("edit_jsonc.mjs")
 _OWN: Final = (("SCHEDULER", "SchedulerDO"), ("SHARD", "ShardDO"))
 
@@ -84,7 +84,7 @@ def with_bindings(generation: Generation) -> Generation:
         LunoraError: ``WRANGLER_UNREADABLE`` when it cannot be read, ``WRANGLER_EDIT_FAILED`` when Node or the npm
             package jsonc-parser is missing.
     """
-    path = generation.project / _FILE
+    path = generation.project / WRANGLER
     if generation.diagnostics or not path.is_file():
         return generation
     before = path.read_bytes()
@@ -95,7 +95,7 @@ def with_bindings(generation: Generation) -> Generation:
     edits = missing_bindings(config, generation.instances)
     if not edits:
         return generation
-    change = FileChange(file=_FILE, before=before, after=_edited(path, before.decode("utf-8"), edits).encode())
+    change = FileChange(file=WRANGLER, before=before, after=_edited(path, before.decode("utf-8"), edits).encode())
     return replace(generation, changes=(*generation.changes, change))
 
 

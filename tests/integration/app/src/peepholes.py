@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from failpoints import ARM
 from journal import journal
 from routes.schedule import SCHEDULE
 
@@ -34,6 +35,7 @@ async def instance(request: HttpRequest) -> HttpAnswer:
 
 PEEPHOLES: Final = (
     SCHEDULE,
+    ARM,
     Route(method="GET", path="/test/journal", handler=read_journal),
     Route(method="POST", path="/test/conformance", handler=run_case),
     Route(method="POST", path="/test/begin", handler=begin),

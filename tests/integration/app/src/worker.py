@@ -1,15 +1,27 @@
 """The Worker of the integration tests."""
 
 from conformance_do import ConformanceDO
+from failpoints import with_failpoints
+from identity import identify, may_use
 from journal import JournalDO
 from peepholes import PEEPHOLES
 
 from lunora._generated.app import define_app
 from lunora._generated.scheduler import SchedulerDO
+from lunora.agents import Courier
+from lunora.workflows import Errand
 
-app = define_app().shard(lambda env: env.SHARD).scheduler(namespace=lambda env: env.SCHEDULER).routes(PEEPHOLES).build()
+app = (
+    define_app()
+    .shard(lambda env: env.SHARD)
+    .scheduler(namespace=lambda env: env.SCHEDULER)
+    .auth(identify)
+    .authorize_shard(may_use)
+    .routes(PEEPHOLES)
+    .build()
+)
 
 Default = app.Default
-ShardDO = app.ShardDO
+ShardDO = with_failpoints(app.ShardDO)
 
-__all__ = ["ConformanceDO", "Default", "JournalDO", "SchedulerDO", "ShardDO"]
+__all__ = ["ConformanceDO", "Courier", "Default", "Errand", "JournalDO", "SchedulerDO", "ShardDO"]
