@@ -15,7 +15,8 @@ from lunorash.errors import LunoraError
 from lunorash.scheduler import queries
 from lunorash.scheduler.alarm import Alarm
 from lunorash.scheduler.breaker import Breaker
-from lunorash.scheduler.job import Attempt, Dispatch, NewJob, OutboxRow, Result
+from lunorash.scheduler.claiming import LEASE_MS, UNCONFIGURED, Claiming
+from lunorash.scheduler.job import Dispatch, NewJob, OutboxRow, Result
 from lunorash.scheduler.settling import PROBE, Settling
 from lunorash.scheduler.store import Row, Store
 from lunorash.scheduler.verdict import Unknown
@@ -24,12 +25,9 @@ __all__ = ["Engine"]
 
 T = TypeVar("T")
 
-LEASE_MS: Final = 60_000
 SEVERED_LEASE_MS: Final = 35_000
 """How long a receiver whose stream broke may need to notice and to stop its attempts."""
 KEEP_AWAKE_MS: Final = 30_000
-UNCONFIGURED: Final = ""
-"""The origin of an object that has none: its breaker is what keeps the alarm from spinning."""
 MAX_OPEN_DISPATCHES: Final = 100
 RETENTION_MS: Final = 7 * 24 * 60 * 60 * 1000
 DEAD_RETENTION_MS: Final = 90 * 24 * 60 * 60 * 1000
@@ -64,7 +62,6 @@ class Engine:
         self._store = store
         self._alarm = alarm
         self._origin = UNCONFIGURED if origin is None else origin
-        self._origin_problem = origin_problem
         self._room = room
         self._random = random
         self._mint_id = mint_id
@@ -72,6 +69,14 @@ class Engine:
         self._starting = 0
         self.breaker = Breaker(store, random)
         self._settling = Settling(store, self.breaker, random)
+        self._claiming = Claiming(
+            store,
+            self.breaker,
+            self._settling,
+            mint_id=mint_id,
+            origin=self._origin,
+            origin_problem=origin_problem,
+        )
 
     # -- asked by callers ------------------------------------------------------------------------------
 
@@ -330,57 +335,9 @@ class Engine:
 
     def _claim(self, now: int) -> list[Dispatch]:
         open_dispatches: int = self._store.execute(queries.OPEN_DISPATCHES)[0]["open"]
-        free = self._free(open_dispatches)
-        due = self._store.execute(queries.DUE, now, free) if free > 0 else []
-        if not due:
-            return []
-        if self._origin == UNCONFIGURED:
-            if (self.breaker.look(UNCONFIGURED).probe_at or now) <= now:
-                self.breaker.failed(UNCONFIGURED, self._origin_problem, now)
-            return []
-        origin = self.breaker.look(self._origin)
-        if origin.probe_at is not None:
-            if origin.probe_at > now:
-                return []
-            self.breaker.probing(self._origin, now + LEASE_MS)
-            return [self._open((), now)]
-        dispatches = []
-        for row in due:
-            # The first probe after the refusal came back: had there been an outage, it would have failed.
-            if row["suspected"] and (origin.proved_at or 0) > row["refunded_at"] > (origin.failed_at or 0):
-                self._settling.charge_refusal(row, now)
-            else:
-                dispatches.append(self._open((row,), now))
+        dispatches = self._claiming.claim(self._free(open_dispatches), now)
+        self._starting += len(dispatches)
         return dispatches
-
-    def _open(self, rows: tuple[Row, ...], now: int) -> Dispatch:
-        dispatch_id = self._mint_id()
-        self._starting += 1
-        self._store.execute(
-            queries.OPEN_DISPATCH,
-            dispatch_id,
-            self._origin,
-            now,
-            now + LEASE_MS,
-            json.dumps([row["id"] for row in rows]),
-        )
-        return Dispatch(id=dispatch_id, attempts=tuple(self._attempt(row, dispatch_id, now) for row in rows))
-
-    def _attempt(self, row: Row, dispatch_id: str, now: int) -> Attempt:
-        self._store.execute(queries.CLAIM, dispatch_id, now, row["id"])
-        return Attempt(
-            job=row["id"],
-            incarnation=row["incarnation"],
-            number=row["attempt"] + 1,
-            charged=row["charged"] + 1,
-            max_attempts=json.loads(row["retry"])["max_attempts"],
-            redrives=row["redrives"],
-            target=row["target"],
-            args=row["args"],
-            scheduled_for=row["scheduled_for"],
-            timeout_ms=row["timeout_ms"],
-            shard_key=row["shard_key"],
-        )
 
     def _delete(self, jobs: list[Row]) -> int:
         if jobs:

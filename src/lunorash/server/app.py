@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
@@ -47,21 +48,28 @@ async def _nobody(_request: HttpRequest) -> Auth:
     return Auth()
 
 
+@dataclass(slots=True, kw_only=True)
+class Parts:
+    """What a Worker is made of."""
+
+    shard: Binding | None = None
+    scheduler: Binding | None = None
+    instance_name: str = "default"
+    functions: dict[str, Callable[..., Any]] = field(default_factory=dict)
+    migrations: tuple[Migration, ...] = ()
+    workflows: dict[str, str] = field(default_factory=dict)
+    agents: dict[str, str] = field(default_factory=dict)
+    authenticate: Authenticate = _nobody
+    authorize_shard: AuthorizeShard | None = None
+    cors: Cors = field(default_factory=Cors)
+    routes: list[Route] = field(default_factory=list)
+
+
 class AppBuilder:
     """Collects what a Worker is made of; every method returns the builder itself."""
 
     def __init__(self) -> None:
-        self._shard: Binding | None = None
-        self._scheduler: Binding | None = None
-        self._instance_name = "default"
-        self._functions: dict[str, Callable[..., Any]] = {}
-        self._migrations: tuple[Migration, ...] = ()
-        self._workflows: dict[str, str] = {}
-        self._agents: dict[str, str] = {}
-        self._authenticate: Authenticate = _nobody
-        self._authorize_shard: AuthorizeShard | None = None
-        self._cors = Cors()
-        self._routes: list[Route] = []
+        self._parts = Parts()
 
     def shard(self, namespace: Binding) -> AppBuilder:
         """Wire the shards, which keep the app's data and run its queries and mutations.
@@ -69,7 +77,7 @@ class AppBuilder:
         Args:
             namespace: finds the Durable Object binding, ``lambda env: env.SHARD``.
         """
-        self._shard = namespace
+        self._parts.shard = namespace
         return self
 
     def scheduler(self, *, namespace: Binding, instance_name: str = "default") -> AppBuilder:
@@ -79,8 +87,8 @@ class AppBuilder:
             namespace: finds the Durable Object binding, ``lambda env: env.SCHEDULER``.
             instance_name: which SchedulerDO the app uses.
         """
-        self._scheduler = namespace
-        self._instance_name = instance_name
+        self._parts.scheduler = namespace
+        self._parts.instance_name = instance_name
         return self
 
     def functions(self, functions: Mapping[str, Callable[..., Any]]) -> AppBuilder:
@@ -90,29 +98,29 @@ class AppBuilder:
             LunoraError: ``INVALID_INPUT`` for a path that is taken.
         """
         for path in functions:
-            if path in self._functions:
+            if path in self._parts.functions:
                 raise LunoraError("INVALID_INPUT", f"there are two functions {path!r}; rename one")
-        self._functions.update(functions)
+        self._parts.functions.update(functions)
         return self
 
     def migrations(self, migrations: Sequence[Migration]) -> AppBuilder:
         """Set the migrations of the shards' database, in order: names and SQL."""
-        self._migrations = tuple(migrations)
+        self._parts.migrations = tuple(migrations)
         return self
 
     def workflows(self, bindings: Mapping[str, str]) -> AppBuilder:
         """Set the bindings of the workflows that jobs may start, by name."""
-        self._workflows = dict(bindings)
+        self._parts.workflows = dict(bindings)
         return self
 
     def agents(self, bindings: Mapping[str, str]) -> AppBuilder:
         """Set the bindings of the agents that jobs may start, by name."""
-        self._agents = dict(bindings)
+        self._parts.agents = dict(bindings)
         return self
 
     def auth(self, authenticate: Authenticate) -> AppBuilder:
         """Say who calls: a hook that turns a request into an `Auth`; see `lunorash.server.auth.jwt_hs256`."""
-        self._authenticate = authenticate
+        self._parts.authenticate = authenticate
         return self
 
     def authorize_shard(self, hook: AuthorizeShard) -> AppBuilder:
@@ -120,12 +128,12 @@ class AppBuilder:
 
         Without a hook they can use the default shard only. Jobs are not asked.
         """
-        self._authorize_shard = hook
+        self._parts.authorize_shard = hook
         return self
 
     def cors(self, origins: Sequence[str]) -> AppBuilder:
         """Let web pages of these origins call the API."""
-        self._cors = Cors(origins)
+        self._parts.cors = Cors(origins)
         return self
 
     def routes(self, routes: Iterable[Route]) -> AppBuilder:
@@ -139,9 +147,9 @@ class AppBuilder:
                 raise LunoraError(
                     "INVALID_INPUT", f"the path {route.path!r} is reserved; choose one outside {_RESERVED}"
                 )
-            if any((route.method, route.path) == (other.method, other.path) for other in self._routes):
+            if any((route.method, route.path) == (other.method, other.path) for other in self._parts.routes):
                 raise LunoraError("INVALID_INPUT", f"there are two routes {route.method} {route.path}; remove one")
-            self._routes.append(route)
+            self._parts.routes.append(route)
         return self
 
     def build(self) -> App:
@@ -150,56 +158,30 @@ class AppBuilder:
         Raises:
             LunoraError: ``INVALID_INPUT`` for a function path that is none.
         """
-        return App(
-            FunctionTable(self._functions),
-            shard=self._shard,
-            scheduler=self._scheduler,
-            instance_name=self._instance_name,
-            migrations=self._migrations,
-            workflows=self._workflows,
-            agents=self._agents,
-            authenticate=self._authenticate,
-            authorize_shard=self._authorize_shard,
-            cors=self._cors,
-            routes=tuple(self._routes),
-        )
+        return App(self._parts)
 
 
 class App:
-    """A Worker that has been put together; made by `AppBuilder.build`."""
+    """A Worker that has been put together; made by `AppBuilder.build`.
 
-    def __init__(
-        self,
-        functions: FunctionTable,
-        *,
-        shard: Binding | None,
-        scheduler: Binding | None,
-        instance_name: str,
-        migrations: Sequence[Migration],
-        workflows: Mapping[str, str],
-        agents: Mapping[str, str],
-        authenticate: Authenticate,
-        authorize_shard: AuthorizeShard | None,
-        cors: Cors,
-        routes: Sequence[Route],
-    ) -> None:
-        self._functions = functions
-        self._shard = shard
-        self._scheduler = scheduler
-        self._instance_name = instance_name
-        self._migrations = migrations
-        self._workflows = workflows
-        self._agents = agents
+    Args:
+        parts: what it is made of.
+    """
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._functions = FunctionTable(parts.functions)
         api = Api(
-            functions=functions,
+            functions=self._functions,
             runner=self._runner,
-            authenticate=authenticate,
-            authorize_shard=authorize_shard,
-            cors=cors,
+            authenticate=parts.authenticate,
+            authorize_shard=parts.authorize_shard,
+            cors=parts.cors,
         )
         health = Route(method="GET", path=HEALTH_PATH, handler=_health)
+        dispatch = dispatch_route(self._job_runner, parts.scheduler)
         table: dict[str, dict[str, Handler]] = {}
-        for route in (health, *ADMIN_ROUTES, dispatch_route(self._job_runner, scheduler), *api.routes(), *routes):
+        for route in (health, *ADMIN_ROUTES, dispatch, *api.routes(), *parts.routes):
             table.setdefault(route.path, {})[route.method] = route.handler
         self.routes: Mapping[str, Mapping[str, Handler]] = MappingProxyType(table)
 
@@ -216,12 +198,15 @@ class App:
         from lunorash.shard.durable_object import make_shard_class
 
         return make_shard_class(
-            self._functions, self._migrations, lambda env: _bound(self._scheduler, env), self._instance_name
+            self._functions,
+            self._parts.migrations,
+            lambda env: _bound(self._parts.scheduler, env),
+            self._parts.instance_name,
         )
 
     def scheduler(self, env: Any) -> Scheduler:
         """The scheduler client of an environment."""
-        namespace = _bound(self._scheduler, env)
+        namespace = _bound(self._parts.scheduler, env)
 
         def stub() -> Any:
             if namespace is None:
@@ -230,7 +215,7 @@ class App:
                     "there is no binding to a SchedulerDO; bind the class as SCHEDULER under durable_objects in "
                     "wrangler.jsonc and build the app with .scheduler(namespace=lambda env: env.SCHEDULER)",
                 )
-            return namespace.get(namespace.idFromName(self._instance_name))
+            return namespace.get(namespace.idFromName(self._parts.instance_name))
 
         return Scheduler(stub, catalog=self._functions)
 
@@ -238,7 +223,7 @@ class App:
         return FunctionRunner(
             self._functions,
             env=request.env,
-            shards=Shards(_bound(self._shard, request.env)),
+            shards=Shards(_bound(self._parts.shard, request.env)),
             scheduler=request.scheduler(),
             fetch=request.fetch,
         )
@@ -248,8 +233,8 @@ class App:
             self._functions,
             self._runner(request),
             env=request.env,
-            workflows=self._workflows,
-            agents=self._agents,
+            workflows=self._parts.workflows,
+            agents=self._parts.agents,
         )
 
 
