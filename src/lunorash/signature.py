@@ -5,9 +5,9 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Callable, Mapping
-from typing import Any, Final, get_type_hints
+from typing import Annotated, Any, Final, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, PydanticUserError, TypeAdapter, ValidationError, create_model
+from pydantic import BaseModel, ConfigDict, Field, PydanticUserError, TypeAdapter, ValidationError, create_model
 from pydantic_core import PydanticSerializationError
 
 from lunorash.errors import LunoraError
@@ -25,6 +25,7 @@ _CONFIG: Final = ConfigDict(
     strict=True,
     val_json_bytes="base64",
 )
+_RESULT: Final = ConfigDict(hide_input_in_errors=True, ser_json_bytes="base64", ser_json_timedelta="iso8601")
 _SHOWN_PROBLEMS: Final = 20
 
 
@@ -46,33 +47,42 @@ class Signature:
 
     def __init__(self, function: Callable[..., Any], name: str) -> None:
         self._name = name
-        parameters, hints = _read(function, name)
-        self._takes_more = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters)
+        context, parameters, hints = _read(function, name)
+        self._context = None if context.kind is inspect.Parameter.POSITIONAL_ONLY else context.name
+        more = [parameter.name for parameter in parameters if parameter.kind is inspect.Parameter.VAR_KEYWORD]
         parameters = [parameter for parameter in parameters if parameter.kind is not inspect.Parameter.VAR_KEYWORD]
+        self._more: TypeAdapter[dict[str, Any]] | None = None
+        self._names: dict[str, str] = {}
+        self._returns: type[BaseModel] | None = None
         self._model_parameter: str | None = None
-        if len(parameters) == 1 and not self._takes_more and _is_model(hints.get(parameters[0].name)):
-            self._model_parameter = parameters[0].name
-            self._model: type[BaseModel] = hints[parameters[0].name]
-        else:
-            fields: dict[str, Any] = {
-                parameter.name: (
-                    hints.get(parameter.name, Any),
-                    ... if parameter.default is inspect.Parameter.empty else parameter.default,
-                )
-                for parameter in parameters
-            }
-            try:
-                config = ConfigDict(**{**_CONFIG, "extra": "allow"}) if self._takes_more else _CONFIG
+        self._closed_model: type[BaseModel] | None = None
+        try:
+            if len(parameters) == 1 and not more and _is_model(hints.get(parameters[0].name)):
+                self._model_parameter = parameters[0].name
+                self._model: type[BaseModel] = hints[parameters[0].name]
+                if "extra" not in self._model.model_config:  # it does not say, and so unknown fields are refused
+                    closed = {"model_config": ConfigDict(extra="forbid"), "__module__": self._model.__module__}
+                    self._closed_model = type(self._model)(self._model.__name__, (self._model,), closed)
+            else:
+                # fields have names of ours, since an app's may be what a model has already: model_config, _x
+                self._names = {f"argument_{number}": parameter.name for number, parameter in enumerate(parameters)}
+                fields: dict[str, Any] = {
+                    field: (
+                        Annotated[hints.get(parameter.name, Any), Field(alias=parameter.name)],
+                        ... if parameter.default is inspect.Parameter.empty else parameter.default,
+                    )
+                    for field, parameter in zip(self._names, parameters, strict=True)
+                }
+                config = ConfigDict(**{**_CONFIG, "extra": "allow"}) if more else _CONFIG
                 self._model = create_model("Arguments", __config__=config, **fields)
-            except (PydanticUserError, NameError, TypeError) as error:
-                raise LunoraError(
-                    "FUNCTION_INVALID", f"the parameters of {name} cannot be validated: {error}"
-                ) from None
-        returns = hints.get("return", Any)
-        self._returns: TypeAdapter[Any] | None = None
-        if returns not in (Any, None, type(None)):
-            encoding = None if _is_model(returns) else ConfigDict(ser_json_bytes="base64", ser_json_timedelta="iso8601")
-            self._returns = TypeAdapter(returns, config=encoding)
+                if more:
+                    self._more = TypeAdapter(dict[str, hints.get(more[0], Any)], config=_CONFIG)
+            if "return" in hints and hints["return"] is not Any:
+                self._returns = create_model("Result", __config__=_RESULT, result=(hints["return"], ...))
+        except (PydanticUserError, AttributeError, NameError, TypeError, ValueError) as error:
+            raise LunoraError(
+                "FUNCTION_INVALID", f"the parameters or the result of {name} cannot be validated: {error}"
+            ) from None
 
     def parse(self, text: str | bytes) -> dict[str, Any]:
         """Validate arguments.
@@ -87,13 +97,19 @@ class Signature:
             LunoraError: ``INVALID_INPUT`` with every field's path and reason, also as ``data``.
         """
         try:
+            if self._closed_model is not None:
+                self._closed_model.model_validate_json(text, strict=True)
             model = self._model.model_validate_json(text, strict=True)
+            more = model.model_extra or {}
+            if self._more is not None:
+                more = self._more.validate_json(json.dumps(more))
         except ValidationError as error:
-            raise self._refused(error) from None
+            raise self._refused(_problems(error)) from None
         if self._model_parameter is not None:
             return {self._model_parameter: model}
-        named = {name: getattr(model, name) for name in type(model).model_fields}
-        return {**named, **(model.model_extra or {})}
+        if self._context in more:
+            raise self._refused([(str(self._context), "Extra inputs are not permitted")])
+        return {**{name: getattr(model, field) for field, name in self._names.items()}, **more}
 
     def check(self, args: Mapping[str, Any]) -> None:
         """Refuse arguments that `parse` would refuse; takes them as Python values made of JSON's types."""
@@ -107,21 +123,20 @@ class Signature:
         """
         try:
             if self._returns is not None:
-                value = self._returns.dump_python(
-                    self._returns.validate_python(value), mode="json", warnings="error", by_alias=True
-                )
+                value = self._returns.model_validate({"result": value}).model_dump(
+                    mode="json", warnings="error", by_alias=True
+                )["result"]
             return encode_value(value, what="the result")
         except ValidationError as error:
-            problems = "; ".join(f"{where or 'the result'}: {why}" for where, why in _problems(error))
+            problems = "; ".join(f"the {where}: {why}" for where, why in _problems(error))
             raise LunoraError(
                 "RESULT_INVALID", f"{self._name} returned something else than its annotation says: {problems}"
             ) from None
-        except (LunoraError, PydanticSerializationError) as error:
+        except (LunoraError, PydanticSerializationError, ValueError) as error:
             why = error.message if isinstance(error, LunoraError) else str(error)
             raise LunoraError("RESULT_INVALID", f"{self._name} returned what cannot be encoded: {why}") from None
 
-    def _refused(self, error: ValidationError) -> LunoraError:
-        problems = _problems(error)
+    def _refused(self, problems: list[tuple[str, str]]) -> LunoraError:
         told = "; ".join(f"{where or 'args'}: {why}" for where, why in problems)
         return LunoraError(
             "INVALID_INPUT",
@@ -130,11 +145,13 @@ class Signature:
         )
 
 
-def _read(function: Callable[..., Any], name: str) -> tuple[list[inspect.Parameter], dict[str, Any]]:
+def _read(
+    function: Callable[..., Any], name: str
+) -> tuple[inspect.Parameter, list[inspect.Parameter], dict[str, Any]]:
     try:
         context, *parameters = inspect.signature(function).parameters.values()
         hints = get_type_hints(function, include_extras=True)
-    except (ValueError, TypeError, NameError) as error:
+    except (ValueError, TypeError, NameError, AttributeError, SyntaxError) as error:
         raise LunoraError(
             "FUNCTION_INVALID", f"{name} cannot be used: {error}; its first parameter is the context"
         ) from None
@@ -146,7 +163,7 @@ def _read(function: Callable[..., Any], name: str) -> tuple[list[inspect.Paramet
                 "FUNCTION_INVALID",
                 f"{name} has the parameter {parameter.name!r} that cannot be given by name; arguments travel by name",
             )
-    return parameters, hints
+    return context, parameters, hints
 
 
 def _is_model(annotation: Any) -> bool:

@@ -9,20 +9,23 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Iterator
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
+from itertools import count
 from typing import Any, Final
 from uuid import UUID
 
 import pydantic_core
 from pydantic import BaseModel
 
-from lunorash.codec import MAX_DEPTH, check_json
+from lunorash.codec import MAX_ARGS_BYTES, MAX_DEPTH, check_json
 from lunorash.errors import LunoraError, shown
 
 __all__ = ["encode_value", "plain"]
 
+_SHOWN_PATH: Final = 200
 _RICH: Final = (datetime, date, time, timedelta, Decimal, UUID, bytes, Enum, BaseModel)
 
 
@@ -45,28 +48,34 @@ def encode_value(value: Any, *, what: str) -> str:
     return json.dumps(converted, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
-def plain(value: Any, what: str, depth: int = 1) -> Any:
+def plain(value: Any, what: str) -> Any:
     """The same value made of JSON's own types, where it has others that we know; the rest is left for `check_json`.
 
     Args:
         value: what to convert.
         what: the path of the value.
-        depth: how deep it lies.
 
     Raises:
-        LunoraError: ``INVALID_INPUT`` for a Decimal that is no number, or values nested too deeply.
+        LunoraError: ``INVALID_INPUT`` for what cannot be converted, or values nested too deeply,
+            ``PAYLOAD_TOO_LARGE`` for more of them than any job may carry.
     """
+    return _plain(value, what, 1, count(1))
+
+
+def _plain(value: Any, what: str, depth: int, numbers: Iterator[int]) -> Any:
+    what = what[:_SHOWN_PATH]  # a path is made for every value, so a long key must not make each long
+    if next(numbers) > MAX_ARGS_BYTES:  # one list that is contained many times over can unfold without end
+        raise LunoraError("PAYLOAD_TOO_LARGE", f"{what} holds more than {MAX_ARGS_BYTES:,} values")
     if depth > MAX_DEPTH + 1:
-        raise LunoraError("INVALID_INPUT", f"{what[:200]} is nested more than {MAX_DEPTH} levels deep")
+        raise LunoraError("INVALID_INPUT", f"{what} is nested more than {MAX_DEPTH} levels deep")
     if isinstance(value, _RICH) or (dataclasses.is_dataclass(value) and not isinstance(value, type)):
         try:
-            return plain(
-                pydantic_core.to_jsonable_python(value, bytes_mode="base64", timedelta_mode="iso8601"), what, depth
-            )
+            converted = pydantic_core.to_jsonable_python(value, bytes_mode="base64", timedelta_mode="iso8601")
+            return _plain(converted, what, depth, numbers)
         except (pydantic_core.PydanticSerializationError, ValueError) as error:
-            raise LunoraError("INVALID_INPUT", f"{what[:200]} is {shown(value)}: {shown(str(error))}") from None
+            raise LunoraError("INVALID_INPUT", f"{what} is {shown(value)}: {shown(str(error))}") from None
     if type(value) is dict:
-        return {key: plain(item, f"{what}.{key}", depth + 1) for key, item in value.items()}
+        return {key: _plain(item, f"{what}.{key}", depth + 1, numbers) for key, item in value.items()}
     if type(value) is list:
-        return [plain(item, f"{what}[{index}]", depth + 1) for index, item in enumerate(value)]
+        return [_plain(item, f"{what}[{index}]", depth + 1, numbers) for index, item in enumerate(value)]
     return value

@@ -57,9 +57,13 @@ class SqliteStore:
 
     def run(self, sql: str, /, *params: Value) -> Ran:
         """Run one statement; returns its rows, and how many it wrote."""
-        before = self._connection.total_changes
+        before = self._connection.total_changes + self._schema_version()
         rows = self.execute(sql, *params)
-        return Ran(rows, self._connection.total_changes - before)
+        return Ran(rows, self._connection.total_changes + self._schema_version() - before)
+
+    def _schema_version(self) -> int:
+        """Grows by one when a table is made, changed or dropped, which sqlite3 does not count as a change."""
+        return int(self._connection.execute("PRAGMA schema_version").fetchone()[0])
 
     def execute(self, sql: str, /, *params: Value) -> list[Row]:
         """Run one statement and return its rows as dicts."""

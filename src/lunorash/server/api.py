@@ -16,6 +16,7 @@ from lunorash.refs import Kind, check_function_path
 from lunorash.server.auth import Authenticate
 from lunorash.server.cors import Cors
 from lunorash.server.running import FunctionRunner, unknown_function
+from lunorash.values import encode_value
 
 __all__ = ["Api", "AuthorizeShard"]
 
@@ -105,4 +106,8 @@ class Api:
 
 
 def _failed(error: LunoraError, headers: dict[str, str]) -> HttpAnswer:
+    try:
+        encode_value(error.to_dict(), what="the error")
+    except LunoraError as problem:  # what an app put into it cannot travel
+        return _failed(report("telling an error", problem), headers)
     return HttpAnswer(status=error.status, body={"status": "error", "error": error.to_dict()}, headers=headers)

@@ -30,15 +30,11 @@ class Cors:
 
     def __init__(self, origins: Sequence[str] = ()) -> None:
         for origin in origins:
-            parts = urlsplit(origin)
-            if (
-                origin != f"{parts.scheme}://{parts.netloc}"
-                or not parts.hostname
-                or parts.scheme not in ("http", "https")
-            ):
+            if origin != _as_browsers_send_it(origin):
                 raise LunoraError(
                     "INVALID_INPUT",
-                    f"{shown(origin)} is no origin; write it as https://app.example.com, without a path",
+                    f"{shown(origin)} is no origin as browsers send it; write https://app.example.com, in small letters, "
+                    "without a path, a user, or the port that goes without saying",
                 )
         self.origins = frozenset(origins)
 
@@ -60,3 +56,18 @@ class Cors:
             "access-control-allow-headers": "authorization, content-type",
             "access-control-max-age": str(_MAX_AGE_S),
         }
+
+
+def _as_browsers_send_it(origin: object) -> str | None:
+    if not isinstance(origin, str) or not origin.isascii():
+        return None
+    try:
+        parts = urlsplit(origin)
+        port = parts.port
+    except ValueError:
+        return None
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        return None
+    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    usual = {"http": 80, "https": 443}[parts.scheme]
+    return f"{parts.scheme}://{host}" + ("" if port in (None, usual) else f":{port}")

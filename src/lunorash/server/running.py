@@ -11,7 +11,7 @@ from typing import Any
 
 from lunorash.codec import decode_json
 from lunorash.contexts import ActionContext, Auth, Job
-from lunorash.errors import LunoraError, shown
+from lunorash.errors import LunoraError, UnavailableError, shown
 from lunorash.functions import FunctionTable, RegisteredFunction
 from lunorash.refs import FunctionReference
 from lunorash.scheduler.client import Scheduler
@@ -88,7 +88,11 @@ class FunctionRunner:
                 path=path, args=encode_value({} if args is None else dict(args), what="args"), auth=auth
             )
             run = self._shards.query if kind == "query" else self._shards.mutate
-            return decode_json(await run(shard_call, shard_key), what="the result")
+            try:
+                return decode_json(await run(shard_call, shard_key), what="the result")
+            except UnavailableError as error:
+                # the action has run already: to its caller this is a failure like any other
+                raise LunoraError(error.code, error.message, status=error.status, data=error.data) from None
 
         async def run_query(
             target: FunctionReference[Any] | str, args: Mapping[str, Any] | None = None, *, shard_key: str | None = None

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from typing import Any, Final
 
 from lunorash.errors import LunoraError, shown
 from lunorash.scheduler.store import Ran
+from lunorash.shard.schema import statements
 
 __all__ = ["INTERNAL_PREFIX", "Database"]
 
 INTERNAL_PREFIX: Final = "_lunora_"
 _MAX_INT: Final = 2**53 - 2  # a Durable Object takes no larger integer as a parameter
 _CONTROL: Final = re.compile(
-    r"\s*(BEGIN|COMMIT|END|ROLLBACK|SAVEPOINT|RELEASE|PRAGMA|ATTACH|DETACH|VACUUM)\b", re.IGNORECASE
+    # what SQLite passes over before the first word: blanks, semicolons, a byte order mark, comments, EXPLAIN
+    r"(?>(?:[\s;\ufeff]|--[^\n]*(?:\n|$)|/\*.*?(?:\*/|$)|EXPLAIN\b|QUERY\s+PLAN\b)*)"
+    r"(BEGIN|COMMIT|END|ROLLBACK|SAVEPOINT|RELEASE|PRAGMA|ATTACH|DETACH|VACUUM)\b",
+    re.IGNORECASE | re.DOTALL,
 )
+_NUMBERS: Final = "sqlite_sequence"
+"""SQLite's own table of the numbers that have been used; the outbox depends on its own."""
 
 
 class Database:
@@ -29,6 +36,7 @@ class Database:
     def __init__(self, sql: Callable[..., Ran], *, read_only: bool) -> None:
         self._sql: Callable[..., Ran] | None = sql
         self._read_only = read_only
+        self.refused: LunoraError | None = None
 
     def execute(self, sql: str, /, *params: Any) -> int:
         """Run a statement.
@@ -66,27 +74,35 @@ class Database:
                 "SQL_REFUSED",
                 "ctx.db is used after its call has ended, or outside of it; keep to the function's own body",
             )
-        if INTERNAL_PREFIX in sql.lower():
-            raise LunoraError("SQL_REFUSED", f"tables whose names begin with {INTERNAL_PREFIX} belong to the library")
+        lowered = sql.lower()
+        if INTERNAL_PREFIX in lowered or _NUMBERS in lowered:
+            raise LunoraError("SQL_REFUSED", f"tables whose names begin with {INTERNAL_PREFIX}, and {_NUMBERS}, belong to the library")
         control = _CONTROL.match(sql)
         if control:
             raise LunoraError(
                 "SQL_REFUSED", f"{control[1].upper()} cannot be used: each mutation is a transaction, and ends as one"
             )
+        if ";" in sql and len(list(statements(sql))) > 1:
+            raise LunoraError("SQL_REFUSED", f"there is more than one statement; run each by itself (in {shown(sql.strip())})")
         values = [_parameter(value, number) for number, value in enumerate(params, 1)]
         try:
             ran = run(sql, *values)
         except Exception as error:
-            text = str(getattr(error, "message", None) or error)
+            text = str(getattr(error, "message", None) or error) or type(error).__name__
             raise LunoraError("SQL_FAILED", f"{text.splitlines()[0][:300]} (in {shown(sql.strip())})") from error
         if self._read_only and ran.rows_written:
-            raise LunoraError("QUERY_WROTE", f"a query may only read; make it a mutation (in {shown(sql.strip())})")
+            self.refused = LunoraError(
+                "QUERY_WROTE", f"a query may only read; make it a mutation (in {shown(sql.strip())})"
+            )
+            raise self.refused
         return ran
 
 
 def _parameter(value: Any, number: int) -> Any:
     if isinstance(value, bool):
         return int(value)
+    if isinstance(value, float) and math.isnan(value):
+        raise LunoraError("INVALID_INPUT", f"parameter {number} is nan, which SQLite would store as NULL; pass None")
     if value is None or isinstance(value, float | str | bytes):
         return value
     if isinstance(value, int):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Coroutine, Generator
+from pathlib import PurePath
 from types import FrameType
 from typing import Any, Final
 
@@ -17,6 +18,8 @@ from lunorash.errors import LunoraError
 __all__ = ["drive"]
 
 _REFUSALS: Final = 5
+_STANDARD_LIBRARY: Final = PurePath(inspect.isawaitable.__code__.co_filename).parent
+_LIBRARIES: Final = frozenset({"lunorash", "python_modules", "site-packages"})
 
 
 class _Refused(BaseException):
@@ -41,7 +44,7 @@ def drive(value: Any) -> Any:
     finally:
         started = _all_tasks() - tasks
         for task in started:
-            task.cancel()
+            _abandon(task)
     if started:
         places = ", ".join(sorted({_task_place(task) for task in started}))
         raise _yielded(f"it started a task ({places})")
@@ -51,11 +54,13 @@ def drive(value: Any) -> Any:
 def _to_its_end(value: Any) -> Any:
     body = value if inspect.iscoroutine(value) else _awaited(value)
     try:
-        body.send(None)
+        waits_for = body.send(None)
     except StopIteration as end:
         return end.value
     place = _place(body)
     _throw_out(body)
+    if isinstance(waits_for, asyncio.Future):
+        _abandon(waits_for)
     raise _yielded(f"it waits at {place}")
 
 
@@ -73,6 +78,12 @@ def _throw_out(body: Coroutine[Any, Any, Any] | Generator[Any, Any, Any]) -> Non
         return  # it ignores even that; it holds nothing but a closed database
 
 
+def _abandon(future: asyncio.Future[Any]) -> None:
+    """Cancel what nobody will await, and look at how it ends, or the event loop complains that nobody did."""
+    future.add_done_callback(lambda ended: None if ended.cancelled() else ended.exception())
+    future.cancel()
+
+
 def _awaited(value: Any) -> Generator[Any, Any, Any]:
     generator: Generator[Any, Any, Any] = value.__await__()
     return generator
@@ -84,10 +95,15 @@ def _place(body: Any) -> str:
     awaited = body
     while awaited is not None:
         inner = getattr(awaited, "cr_frame", None) or getattr(awaited, "gi_frame", None)
-        if inner is not None and "asyncio" not in inner.f_code.co_filename.replace("\\\\", "/").split("/"):
+        if inner is not None and not _is_library(inner.f_code.co_filename):
             frame = inner
         awaited = getattr(awaited, "cr_await", None) or getattr(awaited, "gi_yieldfrom", None)
     return "an unknown line" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
+def _is_library(file: str) -> bool:
+    path = PurePath(file)
+    return path.is_relative_to(_STANDARD_LIBRARY) or not _LIBRARIES.isdisjoint(path.parts)
 
 
 def _all_tasks() -> set[asyncio.Task[Any]]:

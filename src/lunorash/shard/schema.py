@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -10,6 +11,8 @@ from lunorash.errors import LunoraError
 from lunorash.scheduler.store import Store
 
 __all__ = ["Migration", "migrate_shard", "statements"]
+
+_COMMENT: Final = re.compile(r"--[^\n]*|/\*.*?(?:\*/|$)", re.DOTALL)
 
 Migration = tuple[str, str]
 """A name, such as ``0002_add_plan.sql``, and the SQL."""
@@ -93,8 +96,7 @@ def statements(sql: str) -> Iterator[str]:
 
 
 def _says_something(statement: str) -> bool:
-    lines = (line.strip().rstrip(";") for line in statement.splitlines())
-    return any(line and not line.startswith("--") for line in lines)
+    return bool(_COMMENT.sub("", statement).strip("; \t\r\n\f\v"))
 
 
 def _apply(store: Store, number: int, name: str, sql: str) -> None:
@@ -102,7 +104,7 @@ def _apply(store: Store, number: int, name: str, sql: str) -> None:
         try:
             store.execute(statement)
         except Exception as error:
-            text = str(getattr(error, "message", None) or error)
+            text = str(getattr(error, "message", None) or error) or type(error).__name__
             raise LunoraError(
                 "MIGRATION_FAILED", f"{name}: {text.splitlines()[0][:300]}, in the statement: {statement[:500]}"
             ) from error

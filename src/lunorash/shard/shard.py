@@ -85,9 +85,12 @@ class Shard:
         def work() -> str:
             try:
                 context = QueryContext(db=database, auth=call.auth, now=_moment(this), random=Random(this.seed))  # noqa: S311
-                return function.signature.encode(drive(function.function(context, **args)))
+                result = function.signature.encode(drive(function.function(context, **args)))
             finally:
                 database.close()
+            if database.refused is not None:  # the body swallowed it, and what it wrote is to be undone
+                raise database.refused
+            return result
 
         return self._store.transaction(work)
 
