@@ -9,7 +9,6 @@ from random import Random
 from typing import TYPE_CHECKING, Any, Generic, Never, TypeVar
 
 from lunorash.errors import LunoraError
-from lunorash.refs import FunctionReference
 
 if TYPE_CHECKING:
     from lunorash.shard.database import Database
@@ -102,7 +101,7 @@ class MutationContext(Generic[S]):
     now: datetime
     random: Random
     scheduler: S
-    run_mutation: Callable[[FunctionReference[Any] | str, dict[str, Any]], Awaitable[Any]]
+    run_mutation: Callable[..., Awaitable[Any]]
     job: Job | None = None
 
 

@@ -26,6 +26,7 @@ STATUS_BY_CODE: Final[Mapping[str, int]] = MappingProxyType(
         "MIGRATION_FAILED": 500,
         "MIGRATION_MISSING": 500,
         "MUTATION_YIELDED": 500,
+        "NESTED_ON_OTHER_SHARD": 500,
         "QUERY_WROTE": 500,
         "RESULT_INVALID": 500,
         "SCHEDULER_NOT_IN_QUERY": 500,

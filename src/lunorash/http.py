@@ -10,6 +10,7 @@ from urllib.parse import parse_qs
 
 from lunorash.codec import MAX_ENVELOPE_DEPTH, decode_json
 from lunorash.errors import LunoraError
+from lunorash.incident import tellable
 
 if TYPE_CHECKING:
     from lunorash.scheduler.client import Scheduler
@@ -87,7 +88,8 @@ class HttpAnswer:
     @classmethod
     def of_error(cls, error: LunoraError) -> HttpAnswer:
         """The answer that tells an error."""
-        return cls(status=error.status, body={"error": error.to_dict()})
+        told = tellable(error, "a request")
+        return cls(status=told.status, body={"error": told.to_dict()})
 
 
 Handler = Callable[[HttpRequest], Awaitable[HttpAnswer]]

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import secrets
 import traceback
+from typing import Final
 
+from lunorash.codec import check_json
 from lunorash.errors import LunoraError
 
-__all__ = ["report"]
+__all__ = ["describe", "report", "tellable"]
+
+_DESCRIBED: Final = 2_000
 
 
 def report(where: str, error: BaseException) -> LunoraError:
@@ -28,3 +32,30 @@ def report(where: str, error: BaseException) -> LunoraError:
     place = " < ".join(f"{frame.name} line {frame.lineno}" for frame in reversed(frames)) or "unknown place"
     print(f"lunora: incident {incident} in {where}: {type(error).__name__} at {place}")
     return LunoraError("INTERNAL", f"something went wrong on our side; the log has it as incident {incident}")
+
+
+def describe(error: BaseException) -> str:
+    """The type and the text of an error, for the record of an attempt, which only operators see.
+
+    Args:
+        error: whatever a function raised; it may be unable to say what it is, or say half a surrogate pair.
+    """
+    try:
+        text = str(error)
+    except Exception:  # noqa: BLE001
+        text = "it has no text"
+    return f"{type(error).__name__}: {text}"[:_DESCRIBED].encode("utf-8", "replace").decode()
+
+
+def tellable(error: LunoraError, where: str) -> LunoraError:
+    """The error itself if it can travel as JSON; else what `report` makes of it. An app may put anything into one.
+
+    Args:
+        error: what is to be told.
+        where: what was being done.
+    """
+    try:
+        check_json(error.to_dict(), "the error")
+    except LunoraError as problem:
+        return report(f"telling the error of {where}", problem)
+    return error

@@ -76,9 +76,11 @@ class Signature:
                 config = ConfigDict(**{**_CONFIG, "extra": "allow"}) if more else _CONFIG
                 self._model = create_model("Arguments", __config__=config, **fields)
                 if more:
-                    self._more = TypeAdapter(dict[str, hints.get(more[0], Any)], config=_CONFIG)
-            if "return" in hints and hints["return"] is not Any:
-                self._returns = create_model("Result", __config__=_RESULT, result=(hints["return"], ...))
+                    value_type: Any = hints.get(more[0], Any)
+                    self._more = TypeAdapter(dict[str, value_type], config=_CONFIG)
+            returned: Any = hints.get("return", Any)
+            if returned is not Any:
+                self._returns = create_model("Result", __config__=_RESULT, result=(returned, ...))
         except (PydanticUserError, AttributeError, NameError, TypeError, ValueError) as error:
             raise LunoraError(
                 "FUNCTION_INVALID", f"the parameters or the result of {name} cannot be validated: {error}"
@@ -145,13 +147,11 @@ class Signature:
         )
 
 
-def _read(
-    function: Callable[..., Any], name: str
-) -> tuple[inspect.Parameter, list[inspect.Parameter], dict[str, Any]]:
+def _read(function: Callable[..., Any], name: str) -> tuple[inspect.Parameter, list[inspect.Parameter], dict[str, Any]]:
     try:
         context, *parameters = inspect.signature(function).parameters.values()
         hints = get_type_hints(function, include_extras=True)
-    except (ValueError, TypeError, NameError, AttributeError, SyntaxError) as error:
+    except Exception as error:  # noqa: BLE001 - evaluating an annotation can raise anything
         raise LunoraError(
             "FUNCTION_INVALID", f"{name} cannot be used: {error}; its first parameter is the context"
         ) from None

@@ -375,3 +375,18 @@ def case_text_is_ordered_by_its_bytes(store: Store) -> None:
     for thing in ("b", "B", "_", "0", "a-", "a"):
         _insert(store, thing)
     assert _ids(store) == ["0", "B", "_", "a", "a-", "b"]
+
+
+def case_whatever_writes_says_that_it_wrote(store: Store) -> None:
+    """A statement of a query that begins like a read is refused by this number.
+
+    DROP is not here: a Durable Object reports that it wrote nothing.
+    """
+    assert store.run("CREATE TABLE written (a INTEGER PRIMARY KEY, b TEXT)").rows_written > 0
+    assert store.run("INSERT INTO written VALUES (1, 'x'), (2, 'y'), (3, 'z')").rows_written >= 3
+    assert store.run("CREATE INDEX written_b ON written (b)").rows_written > 0
+    assert store.run("UPDATE written SET b = 'w' WHERE a = 1 RETURNING a").rows_written > 0
+    assert store.run("ALTER TABLE written ADD COLUMN c").rows_written > 0
+    assert store.run("WITH new (a) AS (SELECT 4) INSERT INTO written (a) SELECT a FROM new").rows_written > 0
+    assert store.run("SELECT * FROM written ORDER BY b").rows_written == 0
+    assert store.run("DELETE FROM written").rows_written > 0

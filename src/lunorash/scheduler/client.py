@@ -99,8 +99,8 @@ class Scheduler:
     async def run_at(
         self,
         instant: Instant,
-        target: str,
-        args: dict[str, Any] | None = None,
+        target: Target,
+        args: Mapping[str, Any] | None = None,
         options: RunOptions | None = None,
     ) -> str:
         """Run a function at an instant: epoch milliseconds or a `datetime` with a time zone.

@@ -36,7 +36,7 @@ class DurableStore:
 
     def execute(self, sql: str, /, *params: Value) -> list[Row]:
         """Run one statement and return its rows as dicts."""
-        return [dict(row) for row in self._storage.sql.exec(sql, *params).toArray()]
+        return self.run(sql, *params).rows
 
     def transaction(self, work: Callable[[], T], /) -> T:
         """Run ``work`` in ``transactionSync``, which nests and keeps the type of what is raised."""

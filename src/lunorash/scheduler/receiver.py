@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final, Generic, Protocol, TypeVar
 
 from lunorash.errors import LunoraError, UnavailableError
+from lunorash.incident import describe
 from lunorash.scheduler.job import Outcome, Result
 from lunorash.scheduler.protocol import END, HEARTBEAT, ReceivedAttempt, encode_results
 
@@ -133,8 +134,4 @@ async def _written(write: Write, line: bytes) -> None:
 
 
 def _unexpected(error: BaseException) -> LunoraError:
-    try:
-        text = str(error)
-    except Exception:  # noqa: BLE001 - an exception that cannot even say what it is
-        text = "it has no text"
-    return LunoraError("ATTEMPT_FAILED", f"{type(error).__name__}: {text}")
+    return LunoraError("ATTEMPT_FAILED", describe(error))

@@ -11,12 +11,11 @@ from lunorash.contexts import Auth
 from lunorash.errors import LunoraError, shown
 from lunorash.functions import FunctionTable
 from lunorash.http import HttpAnswer, HttpRequest, Route
-from lunorash.incident import report
+from lunorash.incident import report, tellable
 from lunorash.refs import Kind, check_function_path
 from lunorash.server.auth import Authenticate
 from lunorash.server.cors import Cors
 from lunorash.server.running import FunctionRunner, unknown_function
-from lunorash.values import encode_value
 
 __all__ = ["Api", "AuthorizeShard"]
 
@@ -106,8 +105,5 @@ class Api:
 
 
 def _failed(error: LunoraError, headers: dict[str, str]) -> HttpAnswer:
-    try:
-        encode_value(error.to_dict(), what="the error")
-    except LunoraError as problem:  # what an app put into it cannot travel
-        return _failed(report("telling an error", problem), headers)
-    return HttpAnswer(status=error.status, body={"status": "error", "error": error.to_dict()}, headers=headers)
+    told = tellable(error, "a function")
+    return HttpAnswer(status=told.status, body={"status": "error", "error": told.to_dict()}, headers=headers)

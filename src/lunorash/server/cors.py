@@ -33,8 +33,8 @@ class Cors:
             if origin != _as_browsers_send_it(origin):
                 raise LunoraError(
                     "INVALID_INPUT",
-                    f"{shown(origin)} is no origin as browsers send it; write https://app.example.com, in small letters, "
-                    "without a path, a user, or the port that goes without saying",
+                    f"{shown(origin)} is no origin as browsers send it; write https://app.example.com, in small "
+                    "letters, without a path, a user, or the port that goes without saying",
                 )
         self.origins = frozenset(origins)
 

@@ -15,12 +15,17 @@ __all__ = ["INTERNAL_PREFIX", "Database"]
 
 INTERNAL_PREFIX: Final = "_lunora_"
 _MAX_INT: Final = 2**53 - 2  # a Durable Object takes no larger integer as a parameter
-_CONTROL: Final = re.compile(
+_FIRST_WORD: Final = re.compile(
     # what SQLite passes over before the first word: blanks, semicolons, a byte order mark, comments, EXPLAIN
-    r"(?>(?:[\s;\ufeff]|--[^\n]*(?:\n|$)|/\*.*?(?:\*/|$)|EXPLAIN\b|QUERY\s+PLAN\b)*)"
-    r"(BEGIN|COMMIT|END|ROLLBACK|SAVEPOINT|RELEASE|PRAGMA|ATTACH|DETACH|VACUUM)\b",
+    r"(?>(?:[\s;\ufeff]|--[^\n]*(?:\n|$)|/\*.*?(?:\*/|$)|EXPLAIN\b|QUERY\s+PLAN\b)*)(\w+)",
     re.IGNORECASE | re.DOTALL,
 )
+_CONTROL: Final = frozenset(
+    {"BEGIN", "COMMIT", "END", "ROLLBACK", "SAVEPOINT", "RELEASE", "PRAGMA", "ATTACH", "DETACH", "VACUUM"}
+)
+_READS: Final = frozenset({"SELECT", "VALUES", "WITH"})
+"""How a statement begins that may read only. Whether one WITH writes is seen by what it wrote; a Durable Object
+reports nothing written by DROP."""
 _NUMBERS: Final = "sqlite_sequence"
 """SQLite's own table of the numbers that have been used; the outbox depends on its own."""
 
@@ -76,14 +81,19 @@ class Database:
             )
         lowered = sql.lower()
         if INTERNAL_PREFIX in lowered or _NUMBERS in lowered:
-            raise LunoraError("SQL_REFUSED", f"tables whose names begin with {INTERNAL_PREFIX}, and {_NUMBERS}, belong to the library")
-        control = _CONTROL.match(sql)
-        if control:
             raise LunoraError(
-                "SQL_REFUSED", f"{control[1].upper()} cannot be used: each mutation is a transaction, and ends as one"
+                "SQL_REFUSED", f"tables whose names begin with {INTERNAL_PREFIX}, and {_NUMBERS}, belong to the library"
             )
+        found = _FIRST_WORD.match(sql)
+        word = found[1].upper() if found else ""
+        if word in _CONTROL:
+            raise LunoraError("SQL_REFUSED", f"{word} cannot be used: each mutation is a transaction, and ends as one")
         if ";" in sql and len(list(statements(sql))) > 1:
-            raise LunoraError("SQL_REFUSED", f"there is more than one statement; run each by itself (in {shown(sql.strip())})")
+            raise LunoraError(
+                "SQL_REFUSED", f"there is more than one statement; run each by itself (in {shown(sql.strip())})"
+            )
+        if self._read_only and word and word not in _READS:
+            raise self._refuse(sql)
         values = [_parameter(value, number) for number, value in enumerate(params, 1)]
         try:
             ran = run(sql, *values)
@@ -91,11 +101,14 @@ class Database:
             text = str(getattr(error, "message", None) or error) or type(error).__name__
             raise LunoraError("SQL_FAILED", f"{text.splitlines()[0][:300]} (in {shown(sql.strip())})") from error
         if self._read_only and ran.rows_written:
-            self.refused = LunoraError(
-                "QUERY_WROTE", f"a query may only read; make it a mutation (in {shown(sql.strip())})"
-            )
-            raise self.refused
+            raise self._refuse(sql)
         return ran
+
+    def _refuse(self, sql: str) -> LunoraError:
+        self.refused = LunoraError(
+            "QUERY_WROTE", f"a query may only read; make it a mutation (in {shown(sql.strip())})"
+        )
+        return self.refused
 
 
 def _parameter(value: Any, number: int) -> Any:

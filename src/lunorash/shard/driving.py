@@ -115,7 +115,9 @@ def _all_tasks() -> set[asyncio.Task[Any]]:
 
 def _task_place(task: asyncio.Task[Any]) -> str:
     coroutine = task.get_coro()
-    return getattr(coroutine, "__qualname__", None) or type(coroutine).__name__
+    name = getattr(coroutine, "__qualname__", None) or type(coroutine).__name__
+    code = getattr(coroutine, "cr_code", None) or getattr(coroutine, "gi_code", None)
+    return name if code is None else f"{name} of {code.co_filename}:{code.co_firstlineno}"
 
 
 def _yielded(how: str) -> LunoraError:

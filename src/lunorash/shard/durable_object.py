@@ -13,7 +13,7 @@ from workers import DurableObject
 
 from lunorash.errors import LunoraError, UnavailableError
 from lunorash.functions import FunctionTable
-from lunorash.incident import report
+from lunorash.incident import describe, report, tellable
 from lunorash.scheduler.client import Scheduler, create_scheduler
 from lunorash.scheduler.durable_store import DurableStore
 from lunorash.scheduler.retry import RetryPolicy
@@ -133,11 +133,11 @@ def make_shard_class(
                     raise self._broken
                 return json.dumps({"ok": await work()})
             except LunoraError as error:
-                unavailable = isinstance(error, UnavailableError)
-                return json.dumps({"error": error.to_dict(), "status": error.status, "unavailable": unavailable})
+                told = tellable(error, "a function")
+                unavailable = isinstance(told, UnavailableError)
+                return json.dumps({"error": told.to_dict(), "status": told.status, "unavailable": unavailable})
             except Exception as error:  # noqa: BLE001
-                text = f"{type(error).__name__}: {error}"[:2_000]
-                return json.dumps({"error": report("a function", error).to_dict(), "detail": text})
+                return json.dumps({"error": report("a function", error).to_dict(), "detail": describe(error)})
 
     return ShardDO
 

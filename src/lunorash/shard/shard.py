@@ -13,7 +13,7 @@ from random import Random
 from typing import Any, Final
 
 from lunorash.contexts import MutationContext, QueryContext
-from lunorash.errors import LunoraError, UnavailableError
+from lunorash.errors import LunoraError, UnavailableError, shown
 from lunorash.functions import FunctionTable, RegisteredFunction
 from lunorash.refs import FunctionReference, Kind
 from lunorash.scheduler.ids import mint_id
@@ -143,7 +143,15 @@ class Shard:
     ) -> str:
         random = Random(this.seed)  # noqa: S311 - a mutation's randomness repeats when it is run again
 
-        async def run_mutation(target: FunctionReference[Any] | str, args: dict[str, Any]) -> Any:
+        async def run_mutation(
+            target: FunctionReference[Any] | str, args: dict[str, Any] | None = None, *, shard_key: str | None = None
+        ) -> Any:
+            if shard_key is not None:
+                raise LunoraError(
+                    "NESTED_ON_OTHER_SHARD",
+                    f"a mutation inside a mutation runs on the same shard, not on {shown(shard_key)}: two shards have "
+                    "no transaction in common. Schedule it, or call both from an action",
+                )
             return self._nested(target, args, context)
 
         context = MutationContext(
@@ -158,12 +166,15 @@ class Shard:
         return function.signature.encode(drive(function.function(context, **args)))
 
     def _nested(
-        self, target: FunctionReference[Any] | str, args: dict[str, Any], context: MutationContext[BufferedScheduler]
+        self,
+        target: FunctionReference[Any] | str,
+        args: dict[str, Any] | None,
+        context: MutationContext[BufferedScheduler],
     ) -> Any:
         """Run a mutation inside another: if it raises, its writes and calls are undone, and only they."""
         path = target.path if isinstance(target, FunctionReference) else target
         function = self._functions.find(path, "mutation")
-        parsed = function.signature.parse(encode_value(args, what="args"))
+        parsed = function.signature.parse(encode_value({} if args is None else args, what="args"))
         return self._store.transaction(lambda: drive(function.function(context, **parsed)))
 
     def _scheduler(self, this: Round) -> BufferedScheduler:
