@@ -9,7 +9,7 @@ from typing import Final
 from lunorash.codec import check_json
 from lunorash.errors import LunoraError
 
-__all__ = ["describe", "report", "tellable"]
+__all__ = ["conceal", "describe", "report", "tellable"]
 
 _DESCRIBED: Final = 2_000
 
@@ -45,6 +45,20 @@ def describe(error: BaseException) -> str:
     except Exception:  # noqa: BLE001
         text = "it has no text"
     return f"{type(error).__name__}: {text}"[:_DESCRIBED].encode("utf-8", "replace").decode()
+
+
+def conceal(error: LunoraError, where: str) -> LunoraError:
+    """Log an error whose text is for the app's developers only, such as SQL; returns it with a number in its place.
+
+    Args:
+        error: what came up; its code and status stay.
+        where: what was being done.
+    """
+    incident = secrets.token_hex(6)
+    print(f"lunora: incident {incident} in {where}: {error.code}: {error.message}")
+    return LunoraError(
+        error.code, f"something is wrong with the app; its log has it as incident {incident}", status=error.status
+    )
 
 
 def tellable(error: LunoraError, where: str) -> LunoraError:

@@ -70,8 +70,8 @@ def _table() -> FunctionTable:
     return FunctionTable(
         {
             "trials:end_trial": register(end_trial, kind="mutation", internal=True),
-            "trials:trial": register(lambda ctx: None, kind="query", internal=False),
-            "plain:hello": lambda ctx, name: f"Hello, {name}",
+            "trials:trial": register(lambda _ctx: None, kind="query", internal=False),
+            "plain:hello": lambda _ctx, name: f"Hello, {name}",
         }
     )
 
@@ -160,7 +160,7 @@ def test_a_bound_function_needs_only_its_context() -> None:
 
 
 def test_a_query_that_reaches_for_the_scheduler_is_told_why_there_is_none() -> None:
-    context = QueryContext(
+    context: Any = QueryContext(
         db=Database(SqliteStore().run, read_only=True),
         auth=Auth(),
         now=datetime(2026, 12, 1, tzinfo=UTC),

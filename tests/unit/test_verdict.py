@@ -266,7 +266,9 @@ _JOBS = st.builds(
     cut_offs=st.integers(0, 5),
     refunded_at=_TIMES,
     unavailable_since=_TIMES,
-    retry=st.integers(1, 1000).map(lambda retries: json.dumps(RetryPolicy(max_attempts=retries, max_ms=60_000).to_dict())),
+    retry=st.integers(1, 1000).map(
+        lambda retries: json.dumps(RetryPolicy(max_attempts=retries, max_ms=60_000).to_dict())
+    ),
 )
 
 

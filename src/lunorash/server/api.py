@@ -11,7 +11,7 @@ from lunorash.contexts import Auth
 from lunorash.errors import LunoraError, shown
 from lunorash.functions import FunctionTable
 from lunorash.http import HttpAnswer, HttpRequest, Route
-from lunorash.incident import report, tellable
+from lunorash.incident import conceal, report, tellable
 from lunorash.refs import Kind, check_function_path
 from lunorash.server.auth import Authenticate
 from lunorash.server.cors import Cors
@@ -24,6 +24,8 @@ AuthorizeShard = Callable[[Auth, str], Awaitable[bool]]
 
 _KINDS: Final[tuple[Kind, ...]] = ("query", "mutation", "action")
 _FIELDS: Final = {"path", "args", "shard_key"}
+_CONCEALED: Final = frozenset({"MIGRATION_FAILED", "MIGRATION_MISSING", "SQL_FAILED"})
+"""Their texts tell the schema. Jobs keep them, for operators."""
 _MAX_SHARD_KEY: Final = 256
 
 
@@ -105,5 +107,5 @@ class Api:
 
 
 def _failed(error: LunoraError, headers: dict[str, str]) -> HttpAnswer:
-    told = tellable(error, "a function")
+    told = conceal(error, "a function") if error.code in _CONCEALED else tellable(error, "a function")
     return HttpAnswer(status=told.status, body={"status": "error", "error": told.to_dict()}, headers=headers)
