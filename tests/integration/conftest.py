@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from pytest_workers.worker import Worker
 
-from tests.integration.client import Client
+from tests.integration.client import Client, wait_for
+from tests.integration.origin import Origin, break_off, end_early, forward
 
 APP = Path(__file__).parent / "app"
 
@@ -43,3 +44,35 @@ def shared(launch: Launch) -> Client:
 def long_jobs(shared: Client) -> list[str]:
     """The ids of those three."""
     return [f"long-{number}" for number in range(3)]
+
+
+@pytest.fixture(scope="session")
+def relay() -> Iterator[Origin]:
+    """The origin through which the SchedulerDO of `relayed` reaches its Worker."""
+    origin = Origin()
+    origin.start()
+    yield origin
+    origin.stop()
+
+
+@pytest.fixture(scope="session")
+def relayed(launch: Launch, relay: Origin) -> Client:
+    client = launch(vars={"LUNORA_ORIGIN_URL": relay.url}, name="relayed")
+    relay.worker_url = client.worker.url
+    return client
+
+
+@pytest.fixture(scope="session")
+def cut_off(relayed: Client, relay: Origin) -> dict[str, str]:
+    """Ids of jobs, by what they do, that did it while their answer was cut: the next attempts come 35 s later."""
+    ids: dict[str, str] = {}
+    for behaviour in (break_off, end_early):
+        relay.behaviour = behaviour
+        name = f"cut off by {behaviour.__name__}"
+        (ids[name],) = relayed.mutate("ledger:book", {"tags": [name], "then": ["more"]})
+        wait_for(lambda name=name: relayed.effects(name), name, 10, relayed.status)  # type: ignore[misc]
+    for kind in ("workflow", "agent"):
+        ids[kind] = relayed.mutate("errands:start", {"kind": kind, "tag": "cut off"})
+    wait_for(lambda: len(relayed.journal()) == 2, "both errands to run", 20, relayed.journal)
+    relay.behaviour = forward
+    return ids

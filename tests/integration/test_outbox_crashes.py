@@ -1,0 +1,193 @@
+"""Shards that crash around a commit: what was committed runs once in effect, what was not never does."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, suppress
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.integration.client import Client, wait_for
+from tests.integration.conftest import Launch
+
+ROUNDS = 100
+BEFORE, COMMITTED, ACCEPTED = "before commit", "committed", "accepted"
+
+
+@pytest.fixture(scope="module")
+def state(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("state")
+
+
+@pytest.fixture(scope="module")
+def crashing(launch: Launch, state: Path) -> Iterator[Client]:
+    client = launch(name="crashing", persist_to=state)
+    yield client
+    client.worker.stop()
+
+
+class Round:
+    """Mutations on a shard of their own, some of which crash as a seed says."""
+
+    def __init__(self, client: Client, point: str, seed: int) -> None:
+        self.shard = f"{point} {seed}"
+        self._client = client
+        self._random = Random(self.shard)  # noqa: S311 - so that a seed can be run again
+        self._point = self._random.choice([BEFORE, "as it commits"]) if point == BEFORE else point
+        self._kept: set[str] = set()
+        self._lost: set[str] = set()
+        self._unknown: list[set[str]] = []
+
+    def run(self) -> None:
+        random = self._random
+        if random.random() < 0.2:
+            self._book("before")
+        # which of the calls crash: this mutation, that of a job, the repairing alarm, or several of them
+        after = random.choice([0, 0, 1, 2])
+        self._client.arm(self.shard, self._point, after=after, times=random.choice([1, 1, 2]))
+        if random.random() < 0.3:
+            self._book("rolled back", fail=True)
+        self._book("crashing", certain=after == 0 and not self._kept | self._lost)
+        if random.random() < 0.3:
+            self._book("after")
+
+    def _book(self, name: str, *, fail: bool = False, certain: bool = False) -> None:
+        random = self._random
+        tags = [f"{name} {number}" for number in range(random.randint(1, 2))]
+        args: dict[str, Any] = {
+            "tags": tags,
+            "shard": self.shard,
+            "delay_ms": random.choice([0, 0, 50, 2_500]),
+            "then": ["then"] * random.randint(0, 1),
+            "fail": fail,
+        }
+        answer = self._client.post("mutation", "ledger:book", args, shard=self.shard)
+        if fail:
+            assert answer.status_code in (418, 503), answer.text
+            self._lost |= {*tags}
+        elif answer.status_code == 200:
+            assert not certain, "it should have crashed"
+            self._kept |= {*tags}
+        else:
+            assert answer.status_code == 503, (answer.status_code, answer.text)
+            assert answer.json()["error"]["code"] == "SHARD_UNAVAILABLE", answer.text
+            if not certain:
+                self._unknown.append({*tags})
+            elif self._point in (COMMITTED, ACCEPTED):
+                self._kept |= {*tags}
+            else:
+                self._lost |= {*tags}
+
+    def check(self) -> set[str]:
+        """Wait until all that was booked has happened; returns the ids of the jobs."""
+        client, shard = self._client, self.shard
+
+        def done() -> bool:
+            ran = {effect["tag"] for effect in client.effects(shard=shard)}
+            return self._kept <= ran and {*client.booked(shard=shard)} <= ran
+
+        def seen() -> object:
+            return shard, client.booked(shard=shard), client.effects(shard=shard), client.status()
+
+        wait_for(done, f"the jobs of {shard!r}", 40, seen)
+        booked, effects = client.booked(shard=shard), client.effects(shard=shard)
+        assert sorted(effect["tag"] for effect in effects) == sorted(booked), f"{shard!r}: not once each"
+        assert {effect["tag"]: effect["job"] for effect in effects} == booked, shard
+        assert not self._lost & {*booked}, f"{shard!r}: rolled back, and yet there"
+        for tags in self._unknown:
+            assert tags <= {*booked} or not tags & {*booked}, f"{shard!r}: half of a mutation"
+        return {*booked.values()}
+
+
+@pytest.mark.parametrize("point", [BEFORE, COMMITTED, ACCEPTED])
+def test_100_seeded_crashes_lose_nothing_and_double_nothing(crashing: Client, point: str) -> None:
+    rounds = [Round(crashing, point, seed) for seed in range(ROUNDS)]
+    before = crashing.ids("succeeded")
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(Round.run, rounds))
+        ids = set[str]().union(*pool.map(Round.check, rounds))
+
+    def settled() -> bool:
+        return not crashing.ids("pending") | crashing.ids("running")
+
+    wait_for(settled, "all jobs to be settled", 20, crashing.status)
+    # and nobody else scheduled anything: no job of what was rolled back
+    assert crashing.ids("succeeded") - before == ids
+    assert crashing.ids("dead") | crashing.ids("canceled") == set()
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_a_kill_at_each_of_the_points_loses_nothing_and_doubles_nothing(
+    crashing: Client, state: Path, tmp_path: Path, number: int
+) -> None:
+    tags = {point: f"kill {number} {point}" for point in (COMMITTED, ACCEPTED, BEFORE)}
+    for point, shard in tags.items():
+        crashing.arm(shard, point, hang=True)
+    begin = crashing.worker.log_position()
+
+    def book(point: str) -> None:
+        with suppress(httpx.HTTPError):
+            args = {"tags": [tags[point]], "shard": tags[point], "delay_ms": 4_000, "then": ["then"]}
+            crashing.post("mutation", "ledger:book", args, shard=tags[point])
+
+    with ThreadPoolExecutor(3) as pool:
+        for point in (COMMITTED, ACCEPTED):
+            pool.submit(book, point)
+        for point in (COMMITTED, ACCEPTED):
+            crashing.worker.wait_for_log(f"hanging: {point}", since=begin)
+        # this one holds up the whole Worker, so that nothing is repaired meanwhile
+        pool.submit(book, BEFORE)
+        wait_for(lambda: _is_stuck(crashing), "the Worker to be stuck", 10)
+        crashing.worker.kill()
+    assert _stored(state, tmp_path, "ShardDO", "SELECT tag FROM booked") >= {tags[COMMITTED], tags[ACCEPTED]}
+    unsent = _stored(state, tmp_path, "ShardDO", "SELECT body ->> '$.job.shard_key' FROM _lunora_outbox")
+    assert unsent == {tags[COMMITTED], tags[ACCEPTED]}
+    sent = _stored(state, tmp_path, "SchedulerDO", "SELECT shard_key FROM jobs WHERE state = 'pending'")
+    assert sent == {tags[ACCEPTED]}
+
+    crashing.worker.restart()
+    for point in (COMMITTED, ACCEPTED):
+        expected = [tags[point], f"{tags[point]} then"]
+        wait_for(
+            lambda shard=tags[point]: len(crashing.effects(shard=shard)) >= 2,  # type: ignore[misc]
+            f"the jobs of {tags[point]}",
+            20,
+            crashing.status,
+        )
+        effects = crashing.effects(shard=tags[point])
+        assert [effect["tag"] for effect in effects] == expected
+        assert {effect["tag"]: effect["job"] for effect in effects} == crashing.booked(shard=tags[point])
+    assert crashing.effects(shard=tags[BEFORE]) == []
+    assert crashing.booked(shard=tags[BEFORE]) == {}
+    jobs = _stored(state, tmp_path, "SchedulerDO", "SELECT shard_key FROM jobs")
+    assert tags[BEFORE] not in jobs
+
+
+def _is_stuck(client: Client) -> bool:
+    try:
+        httpx.get(f"{client.worker.url}/_lunora/health", timeout=0.5)
+    except httpx.TimeoutException:
+        return True
+    return False
+
+
+def _stored(state: Path, scratch: Path, class_name: str, sql: str) -> set[str]:
+    """What the objects of a class have on disk: the first column of a query, over all of them."""
+    (folder,) = state.rglob(f"*-{class_name}")
+    copy = scratch / class_name
+    shutil.rmtree(copy, ignore_errors=True)
+    shutil.copytree(folder, copy)
+    found: set[str] = set()
+    for path in copy.glob("*.sqlite"):
+        if path.name == "metadata.sqlite":
+            continue
+        with closing(sqlite3.connect(path)) as database, suppress(sqlite3.OperationalError):
+            found |= {str(value) for (value,) in database.execute(sql)}
+    return found
