@@ -29,6 +29,7 @@ STATUS_BY_CODE: Final[Mapping[str, int]] = MappingProxyType(
         "NESTED_ON_OTHER_SHARD": 500,
         "QUERY_WROTE": 500,
         "RESULT_INVALID": 500,
+        "SCHEDULER_CLOSED": 500,
         "SCHEDULER_NOT_IN_QUERY": 500,
         "SQL_FAILED": 500,
         "SQL_REFUSED": 500,

@@ -13,7 +13,7 @@ from lunorash.errors import LunoraError
 from lunorash.scheduler import listing
 from lunorash.scheduler.alarm import Alarm
 from lunorash.scheduler.engine import Engine
-from lunorash.scheduler.job import Dispatch, NewJob
+from lunorash.scheduler.job import Dispatch, NewJob, OutboxRow
 from lunorash.scheduler.schema import migrate
 from lunorash.scheduler.settings import read_origin, read_secrets
 from lunorash.scheduler.store import SqliteStore
@@ -68,6 +68,13 @@ class SchedulerObject:
             return self.engine.schedule([NewJob(**job) for job in decode_json(text)], self.now)
 
         return self._answer("schedule", work)
+
+    async def accept(self, text: str) -> str:
+        def work() -> int:
+            handed = decode_json(text)
+            return self.engine.accept(handed["shard"], [OutboxRow.from_dict(row) for row in handed["rows"]], self.now)
+
+        return self._answer("accept", work)
 
     async def cancel(self, job_id: str) -> str:
         return self._answer("cancel", lambda: self.engine.cancel(job_id, self.now))

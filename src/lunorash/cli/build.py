@@ -16,7 +16,7 @@ import lunorash
 from lunorash.codegen import Generation, generate
 from lunorash.errors import LunoraError
 
-__all__ = ["STAGED", "build"]
+__all__ = ["STAGED", "build", "write_generated"]
 
 STAGED: Final = Path(".lunora/worker")
 _TOOLING: Final = frozenset({"cli", "codegen", "config", "testing"})
@@ -45,7 +45,9 @@ def build(project: Path) -> int:
             "wrangler.jsonc",
         )
     target = project / STAGED
-    generation = _generated(project) if has_app else None
+    generation = generate(project) if has_app else None
+    if generation is not None:
+        write_generated(generation)
     wanted = {target / name: source.read_bytes() for name, source in _sources(project)}
     if not has_entry and generation is not None:
         wanted[target / "worker.py"] = entry(generation).encode()
@@ -83,12 +85,15 @@ __all__ = [{exported}]
 '''
 
 
-def _generated(project: Path) -> Generation:
-    generation = generate(project)
+def write_generated(generation: Generation) -> None:
+    """Write what was generated, unless something is wrong with the app.
+
+    Raises:
+        LunoraError: ``CODEGEN_FAILED`` with all that is wrong.
+    """
     if generation.diagnostics:
         raise LunoraError("CODEGEN_FAILED", "\n".join(str(diagnostic) for diagnostic in generation.diagnostics))
     generation.write()
-    return generation
 
 
 def _sources(project: Path) -> Iterator[tuple[Path, Path]]:

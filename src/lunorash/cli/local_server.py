@@ -6,7 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from lunorash.cli.build import write_generated
 from lunorash.cli.dev_vars import FILE, ensure_dev_vars
+from lunorash.codegen import generate
+from lunorash.config.bindings import with_bindings
 from lunorash.errors import LunoraError
 
 if TYPE_CHECKING:
@@ -47,6 +50,11 @@ def make_server(
         ) from error
     if ensure_dev_vars(project):
         say(f"made {FILE} with fresh secrets")
+    if (project / "lunora").is_dir():
+        generation = with_bindings(generate(project))
+        write_generated(generation)
+        for change in generation.changes:
+            say(f"generated {change.file}")
     loaded = Project.load(project)
     prepare(loaded, say)
     # On any other port .dev.vars would send the scheduler's calls to the wrong server.

@@ -63,7 +63,17 @@ class BufferedScheduler:
         self._answers = answers
         self._ready = ready
         self._begin = outbox.last_number()
-        self.unanswered: Question | None = None
+        self._unanswered: Question | None = None
+        self._closed = False
+
+    def raise_unanswered(self) -> None:
+        """Raise the question again that the body has asked, whatever it made of the first time."""
+        if self._unanswered is not None:
+            raise NeedsAnswerError(self._unanswered) from None
+
+    def close(self) -> None:
+        """The call is over: whatever still holds this object can do nothing with it."""
+        self._closed = True
 
     async def run_after(
         self,
@@ -96,6 +106,7 @@ class BufferedScheduler:
             True if this mutation had scheduled it, and then it is as if it never had; else None: it is requested, and
             done when the mutation has committed.
         """
+        self._check_open()
         if self._outbox.take_back(check_id(job_id), self._begin):
             return True
         self._outbox.add("cancel", job_id, {"id": job_id, "called": self._now})
@@ -103,6 +114,7 @@ class BufferedScheduler:
 
     async def get(self, job_id: str) -> JobRecord | None:
         """Look at a job; None if there is none by that id. One that this mutation scheduled is found too."""
+        self._check_open()
         buffered = self._outbox.find(check_id(job_id))
         if buffered is not None:
             return JobRecord.of_new(buffered["job"], created=buffered["called"])
@@ -115,6 +127,7 @@ class BufferedScheduler:
         return Page.from_dict(page)
 
     def _schedule(self, due: int, target: Target, args: Mapping[str, Any] | None, options: RunOptions | None) -> str:
+        self._check_open()
         self._ready()
         job = make_job(target, args, options, due=due, mint=self._mint, catalog=self._catalog)
         job_id: str = job["id"]
@@ -125,9 +138,17 @@ class BufferedScheduler:
         self._outbox.add("schedule", job_id, {"job": job, "called": self._now})
         return job_id
 
+    def _check_open(self) -> None:
+        if self._closed:
+            raise LunoraError(
+                "SCHEDULER_CLOSED",
+                "ctx.scheduler is used after its call has ended, or outside of it; keep to the function's own body",
+            )
+
     def _ask(self, question: Question) -> Any:
+        self._check_open()
         if question not in self._answers:
-            self.unanswered = question
+            self._unanswered = question
             raise NeedsAnswerError(question)
         answer = self._answers[question]
         if isinstance(answer, LunoraError):

@@ -88,7 +88,7 @@ class Database:
         word = found[1].upper() if found else ""
         if word in _CONTROL:
             raise LunoraError("SQL_REFUSED", f"{word} cannot be used: each mutation is a transaction, and ends as one")
-        if ";" in sql and len(list(statements(sql))) > 1:
+        if ";" in sql and _count(sql) > 1:
             raise LunoraError(
                 "SQL_REFUSED", f"there is more than one statement; run each by itself (in {shown(sql.strip())})"
             )
@@ -109,6 +109,13 @@ class Database:
             "QUERY_WROTE", f"a query may only read; make it a mutation (in {shown(sql.strip())})"
         )
         return self.refused
+
+
+def _count(sql: str) -> int:
+    try:
+        return len(list(statements(sql)))
+    except ValueError:  # a NUL, or half a surrogate pair: SQLite itself says what it thinks of that
+        return 1
 
 
 def _parameter(value: Any, number: int) -> Any:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Coroutine, Generator
+from collections.abc import Callable, Coroutine, Generator
 from pathlib import PurePath
 from types import FrameType
 from typing import Any, Final
@@ -26,11 +26,11 @@ class _Refused(BaseException):
     """Thrown into a body that yielded. A BaseException, so that ``except Exception`` does not swallow it."""
 
 
-def drive(value: Any) -> Any:
-    """Bring what a function returned to its end.
+def drive(call: Callable[[], Any]) -> Any:
+    """Run a function to its end.
 
     Args:
-        value: a plain result, which is returned, or an awaitable, which is driven.
+        call: runs it; what it returns is a plain result, or an awaitable, which is driven.
 
     Returns:
         the result.
@@ -40,6 +40,7 @@ def drive(value: Any) -> Any:
     """
     tasks = _all_tasks()
     try:
+        value = call()
         result = _to_its_end(value) if inspect.isawaitable(value) else value
     finally:
         started = _all_tasks() - tasks

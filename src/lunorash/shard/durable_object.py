@@ -60,7 +60,7 @@ def make_shard_class(
             self._shard = Shard(
                 store,
                 functions,
-                ready=lambda: check_settings(env),
+                ready=self._check_ready,
                 # Called, not awaited: the alarm belongs to the transaction that is open.
                 wake=lambda now: ctx.storage.setAlarm(now + _REPAIR_MS).close(),
             )
@@ -123,6 +123,11 @@ def make_shard_class(
                     self._shard.outbox.forget(accepted)
                 if self._shard.outbox.is_empty():
                     self.ctx.storage.deleteAlarm().close()
+
+        def _check_ready(self) -> None:
+            """Refuse to schedule what could not be handed over or run: the mutation is rolled back."""
+            check_settings(self.env)
+            self._scheduler()
 
         def _scheduler(self) -> Scheduler:
             return create_scheduler(namespace=scheduler_of(self.env), instance_name=instance_name)

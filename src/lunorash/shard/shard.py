@@ -18,7 +18,7 @@ from lunorash.functions import FunctionTable, RegisteredFunction
 from lunorash.refs import FunctionReference, Kind
 from lunorash.scheduler.ids import mint_id
 from lunorash.scheduler.store import Store
-from lunorash.shard.buffered_scheduler import BufferedScheduler, NeedsAnswerError, Question
+from lunorash.shard.buffered_scheduler import BufferedScheduler, Question
 from lunorash.shard.calls import ShardCall
 from lunorash.shard.database import Database
 from lunorash.shard.driving import drive
@@ -85,7 +85,7 @@ class Shard:
         def work() -> str:
             try:
                 context = QueryContext(db=database, auth=call.auth, now=_moment(this), random=Random(this.seed))  # noqa: S311
-                result = function.signature.encode(drive(function.function(context, **args)))
+                result = function.signature.encode(drive(lambda: function.function(context, **args)))
             finally:
                 database.close()
             if database.refused is not None:  # the body swallowed it, and what it wrote is to be undone
@@ -114,10 +114,13 @@ class Shard:
             scheduler = self._scheduler(this)
             try:
                 result = self._run(function, args, call, this, database, scheduler)
+            except BaseException:
+                scheduler.raise_unanswered()
+                raise
             finally:
                 database.close()
-            if scheduler.unanswered is not None:  # the body swallowed the question
-                raise NeedsAnswerError(scheduler.unanswered)
+                scheduler.close()
+            scheduler.raise_unanswered()
             self._record(call, result, this.now)
             if self.outbox.last_number() > begin and not self.outbox.is_empty():
                 self._wake(this.now)
@@ -163,7 +166,7 @@ class Shard:
             run_mutation=run_mutation,
             job=call.job,
         )
-        return function.signature.encode(drive(function.function(context, **args)))
+        return function.signature.encode(drive(lambda: function.function(context, **args)))
 
     def _nested(
         self,
@@ -175,7 +178,7 @@ class Shard:
         path = target.path if isinstance(target, FunctionReference) else target
         function = self._functions.find(path, "mutation")
         parsed = function.signature.parse(encode_value({} if args is None else args, what="args"))
-        return self._store.transaction(lambda: drive(function.function(context, **parsed)))
+        return self._store.transaction(lambda: drive(lambda: function.function(context, **parsed)))
 
     def _scheduler(self, this: Round) -> BufferedScheduler:
         source = Random(f"ids {this.seed}")  # noqa: S311 - the seed is 16 bytes of real randomness

@@ -11,7 +11,7 @@ import json
 from typing import Any, Final
 
 import js
-from pyodide.ffi import create_once_callable
+from workers.entrypoints import DurableObjectAbort
 
 from lunorash.codec import decode_json
 from lunorash.server import HttpAnswer, HttpRequest, Route
@@ -95,7 +95,8 @@ def with_failpoints(shard_class: type[Any]) -> type[Any]:
             if self._hang:
                 print(f"hanging: {point}")
                 await asyncio.sleep(600)
-            self.ctx.abort(f"failpoint: {point}")
+            self._abort(point)
+            raise DurableObjectAbort(point)
 
         def _crash_within(self, *points: str) -> None:
             """Within a transaction, where nothing can be awaited."""
@@ -103,10 +104,18 @@ def with_failpoints(shard_class: type[Any]) -> type[Any]:
                 return
             while self._hang:  # nothing on this Worker goes on
                 pass
+            self._abort(self._point)
             if self._point == "before commit":
-                self.ctx.abort("failpoint: before commit")
+                raise DurableObjectAbort(self._point)
+
+        def _abort(self, point: str) -> None:
+            """Abort as soon as Python has returned.
+
+            `self.ctx.abort` does it from a Python function, whose frames are then never unwound: after some hundred
+            times the interpreter's stack is used up, and the runtime dies.
+            """
             context = self.ctx._ctx
-            js.queueMicrotask(create_once_callable(lambda: context.abort("failpoint: as it commits")))
+            js.queueMicrotask(context.abort.bind(context, f"failpoint: {point}"))
 
         def _sql(self, sql: str, *params: Any) -> list[Any]:
             rows: list[Any] = self.ctx.storage.sql.exec(sql, *params).toArray()

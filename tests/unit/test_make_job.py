@@ -1,0 +1,154 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import date
+from decimal import Decimal
+from itertools import count
+from types import MappingProxyType
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from lunorash.errors import LunoraError
+from lunorash.functions import FunctionTable
+from lunorash.refs import AgentReference, FunctionReference, WorkflowReference
+from lunorash.scheduler import RetryPolicy, RunOptions
+from lunorash.scheduler.calls import make_job, target_text
+
+from .scheduler_object import NOW
+
+TARGET = "billing:end_trial"
+_REFERENCE: FunctionReference[Any] = FunctionReference(TARGET, kind="mutation", internal=True)
+
+
+async def end_trial(ctx: Any, user_id: str, at: date | None = None) -> None: ...
+
+
+_TABLE = FunctionTable({TARGET: end_trial})
+
+
+def _make(target: Any = TARGET, args: Any = None, options: Any = None, **more: Any) -> dict[str, Any]:
+    numbers = count(1)
+    return make_job(
+        target,
+        args,
+        options,
+        **{"due": NOW, "mint": lambda: f"m{next(numbers)}", "catalog": None, **more},
+    )
+
+
+def _refused(code: str, call: Callable[[], object]) -> LunoraError:
+    with pytest.raises(LunoraError) as raised:
+        call()
+    assert raised.value.code == code
+    return raised.value
+
+
+def test_a_job_is_made_of_what_was_said_and_what_goes_without_saying() -> None:
+    assert _make() == {
+        "id": "m1",
+        "incarnation": "m2",
+        "target": TARGET,
+        "args": "{}",
+        "due": NOW,
+        "retry": RetryPolicy().to_dict(),
+        "timeout_ms": 600_000,
+        "shard_key": None,
+    }
+
+
+def test_an_id_that_was_chosen_is_kept_and_the_incarnation_is_minted_all_the_same() -> None:
+    options = RunOptions(id="own", retry=RetryPolicy(max_attempts=1), timeout=5, shard_key="s")
+    made = _make(options=options)
+    assert (made["id"], made["incarnation"], made["timeout_ms"], made["shard_key"]) == ("own", "m1", 5, "s")
+    assert made["retry"]["max_attempts"] == 1
+
+
+@pytest.mark.parametrize(
+    ("target", "text"),
+    [
+        (TARGET, TARGET),
+        (_REFERENCE, TARGET),
+        (WorkflowReference("onboarding", binding="W"), "workflows.onboarding"),
+        (AgentReference("support", binding="A"), "agents.support"),
+    ],
+)
+def test_a_target_is_stored_as_text(target: Any, text: str) -> None:
+    assert target_text(target) == text
+    assert _make(target)["target"] == text
+
+
+class _Batch(BaseModel):
+    names: list[str]
+    at: date
+
+
+@pytest.mark.parametrize(
+    ("args", "text"),
+    [
+        (None, "{}"),
+        ({}, "{}"),
+        ({"at": date(2026, 1, 2), "price": Decimal("9.90")}, '{"at":"2026-01-02","price":"9.90"}'),
+        ({"n": 2**53 + 1, "x": 1.0}, '{"n":9007199254740993,"x":1.0}'),
+        (_Batch(names=["a"], at=date(2026, 1, 2)), '{"names":["a"],"at":"2026-01-02"}'),
+    ],
+)
+def test_arguments_are_stored_as_json(args: Any, text: str) -> None:
+    assert _make(args=args)["args"] == text
+
+
+@pytest.mark.parametrize("target", [None, 5, "", "workflows.onboarding", "agents.support", "billing", ["a:b"]])
+def test_what_is_no_target_is_refused(target: Any) -> None:
+    _refused("INVALID_INPUT", lambda: _make(target))
+
+
+def test_a_reference_that_holds_no_path_is_refused() -> None:
+    _refused("INVALID_INPUT", lambda: _make(FunctionReference("workflows.x", kind="action", internal=True)))
+
+
+@pytest.mark.parametrize(
+    ("args", "told"),
+    [
+        ([], "is of type list"),
+        ("a", "is of type str"),
+        (0, "is of type int"),
+        (False, "is of type bool"),
+        ({"a": {1}}, "args.a is of type set"),
+        ({"a": [float("nan")]}, "args.a[0] is nan"),
+        ({1: 2}, "the key 1"),
+        ({"a": _Batch}, "args.a is of type ModelMetaclass"),
+    ],
+)
+def test_arguments_that_cannot_be_stored_are_named(args: Any, told: str) -> None:
+    assert told in _refused("INVALID_INPUT", lambda: _make(args=args)).message
+
+
+def test_arguments_may_be_any_mapping() -> None:
+    assert _make(args=MappingProxyType({"a": 1}))["args"] == '{"a":1}'
+
+
+def test_too_much_is_refused() -> None:
+    _refused("PAYLOAD_TOO_LARGE", lambda: _make(args={"a": "x" * 1_000_000}))
+
+
+@pytest.mark.parametrize("options", [{"id": "own"}, "own", 5, RetryPolicy(), RunOptions])
+def test_what_is_no_options_is_refused(options: Any) -> None:
+    assert "RunOptions" in _refused("INVALID_INPUT", lambda: _make(options=options)).message
+
+
+def test_with_a_catalog_the_function_and_its_arguments_are_checked() -> None:
+    args = {"user_id": "u1", "at": date(2026, 1, 2)}
+    assert _make(_REFERENCE, args, catalog=_TABLE)["args"] == '{"user_id":"u1","at":"2026-01-02"}'
+    _refused("FUNCTION_NOT_FOUND", lambda: _make("billing:gone", catalog=_TABLE))
+    for wrong in ({}, {"user_id": 1}, {"user": "u1"}, {"user_id": "u1", "at": "tomorrow"}):
+        _refused("INVALID_INPUT", lambda wrong=wrong: _make(TARGET, wrong, catalog=_TABLE))  # type: ignore[misc]
+    assert _make(WorkflowReference("w", "W"), {"any": 1}, catalog=_TABLE)["target"] == "workflows.w"
+
+
+def test_nothing_is_minted_for_a_call_that_is_refused() -> None:
+    def mint() -> str:
+        raise AssertionError("minted")
+
+    _refused("INVALID_INPUT", lambda: _make(args=[], mint=mint))
+    _refused("FUNCTION_NOT_FOUND", lambda: _make("billing:gone", mint=mint, catalog=_TABLE))
