@@ -54,7 +54,7 @@ def make_job(
     """
     text = target_text(target)
     given: Any = {} if args is None else args
-    converted = plain(given, "args")
+    converted = plain(dict(given) if isinstance(given, Mapping) else given, "args")
     encoded = encode_args(converted)
     options = RunOptions() if options is None else options
     if not isinstance(options, RunOptions):

@@ -64,6 +64,11 @@ def jwt_hs256(
                 leeway=leeway_s,
                 options={"require": ["exp", "sub", "iss", "aud"]},
             )
+        except jwt.InvalidKeyError:
+            raise LunoraError(
+                "AUTH_NOT_CONFIGURED",
+                "the secret of tokens is a public key; HS256 needs a secret that nobody else knows",
+            ) from None
         except jwt.InvalidTokenError as error:
             raise LunoraError("UNAUTHORIZED", f"the token is refused: {type(error).__name__}") from None
         return Auth(user_id=str(claims["sub"]), claims=claims)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Final
-from urllib.parse import urlsplit
 
 from lunorash.errors import LunoraError, shown
 from lunorash.http import HttpRequest
@@ -12,6 +12,7 @@ from lunorash.http import HttpRequest
 __all__ = ["Cors"]
 
 _MAX_AGE_S: Final = 600
+_ORIGIN: Final = re.compile(r"(https?)://(?:[a-z0-9.-]+|\[[0-9a-f:.]+\])(?::([1-9]\d{0,4}))?", re.ASCII)
 
 
 class Cors:
@@ -30,7 +31,7 @@ class Cors:
 
     def __init__(self, origins: Sequence[str] = ()) -> None:
         for origin in origins:
-            if origin != _as_browsers_send_it(origin):
+            if not _is_sent_by_browsers(origin):
                 raise LunoraError(
                     "INVALID_INPUT",
                     f"{shown(origin)} is no origin as browsers send it; write https://app.example.com, in small "
@@ -58,16 +59,9 @@ class Cors:
         }
 
 
-def _as_browsers_send_it(origin: object) -> str | None:
-    if not isinstance(origin, str) or not origin.isascii():
-        return None
-    try:
-        parts = urlsplit(origin)
-        port = parts.port
-    except ValueError:
-        return None
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        return None
-    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
-    usual = {"http": 80, "https": 443}[parts.scheme]
-    return f"{parts.scheme}://{host}" + ("" if port in (None, usual) else f":{port}")
+def _is_sent_by_browsers(origin: object) -> bool:
+    found = _ORIGIN.fullmatch(origin) if isinstance(origin, str) else None
+    if found is None:
+        return False
+    scheme, port = found[1], found[2]
+    return port is None or (int(port) < 65_536 and port != {"http": "80", "https": "443"}[scheme])
