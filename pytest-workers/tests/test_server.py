@@ -101,8 +101,10 @@ def test_a_killed_supervisor_is_made_up_for(start: Callable[[str], SupervisedPro
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_it_ends_with_its_parent(tmp_path: Path, number: signal.Signals) -> None:
     # The forked child holds a copy of the pipe, so the pipe alone would not tell that the parent is gone.
+    # Whoever runs the tests in the background ignores SIGINT, and so would what they start.
     script = """
-import os, pathlib, sys, time
+import os, pathlib, signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)
 from pytest_workers.runtime.process import SupervisedProcess
 keep = os.open(".", os.O_RDONLY)
 command = ["/bin/sh", "-c", "exec sleep 600"]
@@ -121,7 +123,7 @@ time.sleep(600)
         group, fork = map(int, parent.stdout.readline().split())
         try:
             parent.send_signal(number)
-            parent.wait()
+            parent.wait(30)
             assert eventually(lambda: gone(group))
         finally:
             os.kill(fork, signal.SIGKILL)

@@ -48,7 +48,7 @@ def test_what_is_written_and_scheduled_happens_and_the_ids_are_those_that_run(sh
         ("bad_arguments", "INVALID_INPUT", "tug: Extra inputs"),
         ("unknown_function", "FUNCTION_NOT_FOUND", "ledger:affect"),
         ("unencodable", "RESULT_INVALID", "the result.deep[0] is of type object"),
-        ("bad_sql", "SQL_FAILED", "no such table: nowhere"),
+        ("bad_sql", "SQL_FAILED", "incident"),
         ("sleeps", "MUTATION_YIELDED", line_of("sleeps here")),
         ("gathers", "MUTATION_YIELDED", line_of("gathers here")),
         ("starts_a_task", "MUTATION_YIELDED", "unruly.py:"),
@@ -68,6 +68,14 @@ def test_a_mutation_that_fails_writes_nothing_and_schedules_nothing(
     assert tags(shared, f"unruly-{name}") == []
     assert tags(shared, "late") == tags(shared, "swallowed") == []
     assert shared.get(f"unruly-{name}") is None
+
+
+def test_what_sqlite_says_is_for_the_log_and_not_for_the_caller(shared: Client) -> None:
+    begin = shared.worker.log_position()
+    _, _, message = shared.error("mutation", "unruly:bad_sql", {"tag": "unruly-sql"})
+    incident = message.rpartition(" ")[2]
+    assert "nowhere" not in message
+    assert "no such table: nowhere" in shared.worker.wait_for_log(incident, since=begin).string
 
 
 def test_a_mutation_that_fails_can_be_called_again_under_the_same_ids(shared: Client) -> None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import Any
 
 from lunora._generated.internal import internal
 from lunora._generated.server import (
+    ActionContext,
     LunoraError,
     MutationContext,
     QueryContext,
+    action,
     internal_mutation,
     mutation,
     query,
@@ -84,6 +87,18 @@ def effects(ctx: QueryContext, tag: str = "%") -> list[dict[str, Any]]:
 async def booked(ctx: QueryContext, tag: str = "%") -> list[dict[str, Any]]:
     """What was booked, in order."""
     return ctx.db.fetch_all("SELECT * FROM booked WHERE tag LIKE ? ORDER BY rowid", tag)
+
+
+@query
+def state(ctx: QueryContext) -> list[list[dict[str, Any]]]:
+    """What was booked, and the effects of it."""
+    return [ctx.db.fetch_all("SELECT * FROM booked WHERE job <> '' ORDER BY rowid"), _effects(ctx, "%")]
+
+
+@action
+async def states(ctx: ActionContext, shards: list[str]) -> list[Any]:
+    """The same of many shards."""
+    return await asyncio.gather(*(ctx.run_query("ledger:state", shard_key=shard) for shard in shards))
 
 
 def _effects(ctx: MutationContext | QueryContext, tag: str) -> list[dict[str, Any]]:
