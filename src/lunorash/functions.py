@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from difflib import get_close_matches
 from functools import cached_property, update_wrapper
 from types import MappingProxyType
 from typing import Any, Generic, ParamSpec, TypeVar
@@ -94,8 +95,9 @@ class FunctionTable:
         """
         function = self._functions.get(path)
         if function is None or kind not in (None, function.kind):
-            known = ", ".join(sorted(self._functions)[:10]) or "none"
-            raise LunoraError("FUNCTION_NOT_FOUND", f"there is no {kind or 'function'} {shown(path)}; there is {known}")
+            near = get_close_matches(path, self._functions, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near and near[0] != path else ""
+            raise LunoraError("FUNCTION_NOT_FOUND", f"there is no {kind or 'function'} {shown(path)}{hint}")
         return function
 
     def check_target(self, target: str, args: Mapping[str, Any]) -> None:

@@ -33,12 +33,13 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert done.returncode == 0, done.stdout + done.stderr
     assert "--dry-run: exiting now." in done.stdout
     assert "env.SCHEDULER (SchedulerDO)" in done.stdout
+    assert "env.WORKFLOW_ONBOARDING" in done.stdout
     return folder
 
 
 def test_the_bundle_has_the_library_the_app_and_what_they_need(bundle: Path) -> None:
     modules = {str(path.relative_to(bundle)) for path in bundle.rglob("*.py")}
-    assert {"worker.py", "lunora/greetings.py", "lunorash/scheduler/engine.py"} <= modules
+    assert {"worker.py", "lunora/trials.py", "lunora/_generated/registry.py", "lunorash/scheduler/engine.py"} <= modules
     for package in ("pydantic", "croniter", "workers", "pydantic_core", "dateutil", "tzdata"):
         assert any(f"python_modules/{package}/" in module for module in modules), package
     assert list(bundle.rglob("_pydantic_core*.so"))
@@ -56,7 +57,7 @@ def test_the_configuration_is_fit_for_production() -> None:
     assert set(config["compatibility_flags"]) == {"python_workers", "global_fetch_strictly_public"}
     assert config["compatibility_date"] >= "2026-09-08", "Python 3.14"
     assert {"name": "SCHEDULER", "class_name": "SchedulerDO"} in config["durable_objects"]["bindings"]
-    assert {"tag": "v1", "new_sqlite_classes": ["SchedulerDO"]} in config["migrations"]
+    assert config["migrations"] == [{"tag": "v1", "new_sqlite_classes": ["SchedulerDO", "ShardDO", "Support"]}]
     assert config["limits"]["cpu_ms"] == 300_000
     assert config["observability"]["enabled"] is True
     assert "vars" not in config, "an origin and secrets belong to each deployment"

@@ -317,6 +317,11 @@ def test_further_arguments_are_what_their_annotation_says() -> None:
     assert _parse(function, {"a": "2026-01-02"}) == {"a": date(2026, 1, 2)}
     assert [problem["path"] for problem in _refusal(function, {"a": "2026-01-02", "b": 5}).data] == ["b"]
 
+    def count(ctx: Any, **more: int) -> None: ...
+
+    assert _parse(count, {"a": 5}) == {"a": 5}
+    assert [problem["path"] for problem in _refusal(count, {"a": "5"}).data] == ["a"], "as strictly as the others"
+
 
 def test_the_context_cannot_be_sent_as_a_further_argument() -> None:
     def function(ctx: Any, **more: Any) -> None: ...
