@@ -34,6 +34,14 @@ STATUS_BY_CODE: Final[Mapping[str, int]] = MappingProxyType(
         "SQL_FAILED": 500,
         "SQL_REFUSED": 500,
         "TOO_MANY_QUESTIONS": 500,
+        # crons
+        "CRON_DAYS_AMBIGUOUS": 500,
+        "CRON_EXPR_INVALID": 500,
+        "CRON_NAME_INVALID": 500,
+        "CRON_NEVER_FIRES": 500,
+        "CRON_SCHEDULE_INVALID": 500,
+        "CRON_TARGET_INVALID": 500,
+        "DUPLICATE_CRON_NAME": 500,
         # who may call
         "UNAUTHORIZED": 401,
         "SHARD_FORBIDDEN": 403,

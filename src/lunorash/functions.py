@@ -7,13 +7,15 @@ from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from functools import cached_property, update_wrapper
 from types import MappingProxyType
-from typing import Any, Generic, ParamSpec, TypeVar
+from typing import Any, Final, Generic, ParamSpec, TypeVar
 
 from lunorash.errors import LunoraError, shown
 from lunorash.refs import Kind, check_function_path
 from lunorash.signature import Signature
 
 __all__ = ["FunctionTable", "RegisteredFunction", "register"]
+
+_COMPARED: Final = 200  # no path is longer, and comparing takes time
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -95,7 +97,7 @@ class FunctionTable:
         """
         function = self._functions.get(path)
         if function is None or kind not in (None, function.kind):
-            near = get_close_matches(path, self._functions, n=1)
+            near = get_close_matches(path[:_COMPARED], self._functions, n=1)
             hint = f"; did you mean {near[0]!r}?" if near and near[0] != path else ""
             raise LunoraError("FUNCTION_NOT_FOUND", f"there is no {kind or 'function'} {shown(path)}{hint}")
         return function

@@ -16,6 +16,7 @@ __all__ = [
     "Target",
     "WorkflowReference",
     "check_function_path",
+    "target_text",
 ]
 
 Kind = Literal["query", "mutation", "action"]
@@ -92,3 +93,22 @@ def check_function_path(target: Any) -> str:
             f'module:name, such as "billing:end_trial" or "crons.jobs:run", at most {_MAX_LENGTH} characters',
         )
     return target
+
+
+def target_text(target: Any) -> str:
+    """How a target is stored: a function's path, ``workflows.<name>`` or ``agents.<name>``.
+
+    Raises:
+        LunoraError: ``INVALID_INPUT`` for what is no target.
+
+    Example:
+        >>> target_text(WorkflowReference("onboarding", "WORKFLOW_ONBOARDING"))
+        'workflows.onboarding'
+    """
+    if isinstance(target, FunctionReference):
+        return check_function_path(target.path)
+    if isinstance(target, WorkflowReference):
+        return f"workflows.{target.name}"
+    if isinstance(target, AgentReference):
+        return f"agents.{target.name}"
+    return check_function_path(target)

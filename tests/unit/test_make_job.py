@@ -12,9 +12,9 @@ from pydantic import BaseModel
 
 from lunorash.errors import LunoraError
 from lunorash.functions import FunctionTable
-from lunorash.refs import AgentReference, FunctionReference, WorkflowReference
+from lunorash.refs import AgentReference, FunctionReference, WorkflowReference, target_text
 from lunorash.scheduler import RetryPolicy, RunOptions
-from lunorash.scheduler.calls import make_job, target_text
+from lunorash.scheduler.calls import make_job
 
 from .scheduler_object import NOW
 

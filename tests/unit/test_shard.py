@@ -10,6 +10,7 @@ import pytest
 from lunorash.contexts import Auth
 from lunorash.errors import LunoraError, UnavailableError
 from lunorash.refs import FunctionReference
+from lunorash.scheduler.ids import mint_id
 from lunorash.shard.calls import ShardCall
 from lunorash.shard.shard import APPLIED_RETENTION_MS, Round
 
@@ -241,16 +242,18 @@ def test_time_randomness_and_ids_are_the_same_when_a_body_is_run_again() -> None
     assert one["now"] == "2027-01-15T08:00:00Z"
 
 
-def test_ids_do_not_tell_what_random_will_say() -> None:
-    async def ids_first(ctx: Mutation) -> Any:
-        await ctx.scheduler.run_after(0, "m:note", {"text": "a"})
-        return ctx.random.random()
+def test_ids_and_random_tell_nothing_of_each_other() -> None:
+    async def both(ctx: Mutation) -> Any:
+        job_id = await ctx.scheduler.run_after(0, "m:note", {"text": "a"})
+        return [job_id, mint_id(ctx.random.randbytes), ctx.random.random()]
 
     def random_only(ctx: Mutation) -> Any:
-        return ctx.random.random()
+        return [mint_id(ctx.random.randbytes), ctx.random.random()]
 
-    core = ShardCore(note, ids_first, random_only)
-    assert core.call(ids_first) == core.call(random_only)
+    core = ShardCore(note, both, random_only)
+    job_id, *random = core.call(both)
+    assert job_id != random[0]
+    assert core.call(random_only) == random
 
 
 @pytest.mark.parametrize("now", [0, 1, 999, NOW + 1, NOW + 999, 4_102_444_799_999])

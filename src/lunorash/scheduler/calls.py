@@ -8,13 +8,13 @@ from typing import Any, Protocol
 
 from lunorash.codec import encode_args
 from lunorash.errors import LunoraError, shown
-from lunorash.refs import AgentReference, FunctionReference, Target, WorkflowReference, check_function_path
+from lunorash.refs import Target, target_text
 from lunorash.scheduler.job import NewJob
 from lunorash.scheduler.options import RunOptions
 from lunorash.scheduler.retry import DEFAULT_RETRY
 from lunorash.values import plain
 
-__all__ = ["Catalog", "make_job", "target_text"]
+__all__ = ["Catalog", "make_job"]
 
 
 class Catalog(Protocol):
@@ -73,22 +73,3 @@ def make_job(
             shard_key=options.shard_key,
         )
     )
-
-
-def target_text(target: Any) -> str:
-    """How a target is stored: a function's path, ``workflows.<name>`` or ``agents.<name>``.
-
-    Raises:
-        LunoraError: ``INVALID_INPUT`` for what is no target.
-
-    Example:
-        >>> target_text(WorkflowReference("onboarding", "WORKFLOW_ONBOARDING"))
-        'workflows.onboarding'
-    """
-    if isinstance(target, FunctionReference):
-        return check_function_path(target.path)
-    if isinstance(target, WorkflowReference):
-        return f"workflows.{target.name}"
-    if isinstance(target, AgentReference):
-        return f"agents.{target.name}"
-    return check_function_path(target)
