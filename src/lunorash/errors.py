@@ -27,6 +27,7 @@ STATUS_BY_CODE: Final[Mapping[str, int]] = MappingProxyType(
         "MIGRATION_MISSING": 500,
         "MUTATION_YIELDED": 500,
         "NESTED_ON_OTHER_SHARD": 500,
+        "NESTED_TOO_DEEP": 500,
         "QUERY_WROTE": 500,
         "RESULT_INVALID": 500,
         "SCHEDULER_CLOSED": 500,

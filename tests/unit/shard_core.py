@@ -7,15 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from lunorash.contexts import Auth, Job, MutationContext, QueryContext
-from lunorash.errors import LunoraError
 from lunorash.functions import FunctionTable, register
 from lunorash.scheduler import Scheduler
 from lunorash.scheduler.settings import check_settings
 from lunorash.scheduler.store import SqliteStore
-from lunorash.shard.buffered_scheduler import BufferedScheduler, NeedsAnswerError
+from lunorash.shard.buffered_scheduler import BufferedScheduler
 from lunorash.shard.calls import ShardCall
 from lunorash.shard.schema import Migration, migrate_shard
-from lunorash.shard.shard import MAX_ROUNDS, Round, Shard, refuse_more_rounds
+from lunorash.shard.shard import Round, Shard
 
 from .scheduler_object import NOW, Namespace, SchedulerObject, environment
 
@@ -77,19 +76,25 @@ class ShardCore:
         run = self.shard.query if registered is not None and registered.kind == "query" else self.shard.mutate
         return json.loads(run(call, Round(now=now, seed=seed, answers=answers or {})))
 
-    async def mutate(self, function: Callable[..., Any], args: Mapping[str, Any] | None = None, **more: Any) -> Any:
-        """Run a mutation as often as it asks something new, as `lunorash.shard.durable_object` does."""
-        answers: dict[Any, Any] = {}
-        for self.rounds in range(1, MAX_ROUNDS + 2):
-            try:
-                return self.call(function, args, answers=answers, **more)
-            except NeedsAnswerError as needs:
-                question = needs.question
-                try:
-                    answers[question] = await self.scheduler.ask(*question)
-                except LunoraError as error:
-                    answers[question] = error
-        raise refuse_more_rounds(question)
+    async def mutate(
+        self,
+        function: Callable[..., Any],
+        args: Mapping[str, Any] | None = None,
+        *,
+        now: int = NOW,
+        seed: int = 1,
+        running: Job | None = None,
+    ) -> Any:
+        """Run a mutation as often as it asks something new; `rounds` then says how often that was."""
+        path = f"m:{function.__name__}"
+        call = ShardCall(path=path, args=json.dumps(args or {}), auth=Auth(), job=running)
+        self.rounds = 1
+
+        async def ask(method: str, argument: str) -> Any:
+            self.rounds += 1
+            return await self.scheduler.ask(method, argument)
+
+        return json.loads(await self.shard.mutate_asking(call, Round(now=now, seed=seed, answers={}), ask))
 
     async def send(self) -> None:
         """Hand over the outbox."""

@@ -12,7 +12,7 @@ from lunorash.errors import LunoraError, UnavailableError
 from lunorash.refs import FunctionReference
 from lunorash.scheduler.ids import mint_id
 from lunorash.shard.calls import ShardCall
-from lunorash.shard.shard import APPLIED_RETENTION_MS, Round
+from lunorash.shard.shard import APPLIED_RETENTION_MS, MAX_NESTED, Round
 
 from .scheduler_object import NOW
 from .shard_core import Mutation, Query, ShardCore, job
@@ -525,3 +525,16 @@ def test_a_mutation_that_is_called_and_not_awaited_does_not_run() -> None:
     core = ShardCore(outer, note)
     assert core.call(outer) == "fine"
     assert core.nothing_happened()
+
+
+def test_mutations_that_never_stop_nesting_are_refused() -> None:
+    """Each level is a stack frame of the runtime, which dies of too many."""
+
+    async def endless(ctx: Mutation) -> None:
+        await ctx.run_mutation("m:endless", {})
+
+    core = ShardCore(endless)
+    error = _refused("NESTED_TOO_DEEP", lambda: core.call(endless))
+    assert f"more than {MAX_NESTED} deep" in error.message
+    assert core.nothing_happened()
+    assert _refused("NESTED_TOO_DEEP", lambda: core.call(endless)).message == error.message, "it counts from none again"

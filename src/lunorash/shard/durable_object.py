@@ -18,10 +18,9 @@ from lunorash.scheduler.client import Scheduler, create_scheduler
 from lunorash.scheduler.durable_store import DurableStore
 from lunorash.scheduler.retry import RetryPolicy
 from lunorash.scheduler.settings import check_settings
-from lunorash.shard.buffered_scheduler import NeedsAnswerError
 from lunorash.shard.calls import ShardCall
 from lunorash.shard.schema import Migration, migrate_shard
-from lunorash.shard.shard import MAX_ROUNDS, Round, Shard, refuse_more_rounds
+from lunorash.shard.shard import Round, Shard
 
 __all__ = ["make_shard_class"]
 
@@ -92,27 +91,16 @@ def make_shard_class(
 
         async def _mutate(self, call: ShardCall) -> str:
             this = Round(now=_now(), seed=secrets.randbits(128), answers={})
-            for _ in range(MAX_ROUNDS + 1):
-                try:
-                    result = self._shard.mutate(call, this)
-                    break
-                except NeedsAnswerError as needs:
-                    question = needs.question
-                    this = this.knowing(question, await self._ask(*question))
-            else:
-                raise refuse_more_rounds(question)
+            # made when it is asked: an app without a scheduler has mutations too
+            result = await self._shard.mutate_asking(
+                call, this, lambda method, argument: self._scheduler().ask(method, argument)
+            )
             if not self._shard.outbox.is_empty():
                 try:
                     await self._send_outbox()
                 except Exception as error:  # noqa: BLE001 - it has committed; the alarm sends what is left
                     report("sending an outbox", error)
             return result
-
-        async def _ask(self, method: str, argument: str) -> Any:
-            try:
-                return await self._scheduler().ask(method, argument)
-            except LunoraError as error:
-                return error
 
         async def _send_outbox(self) -> None:
             """Hand the rows to the SchedulerDO, in order, one sender at a time."""

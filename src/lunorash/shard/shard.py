@@ -6,7 +6,7 @@ kept together or not at all.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from random import Random
@@ -18,17 +18,20 @@ from lunorash.functions import FunctionTable, RegisteredFunction
 from lunorash.refs import FunctionReference, Kind
 from lunorash.scheduler.ids import mint_id
 from lunorash.scheduler.store import Store
-from lunorash.shard.buffered_scheduler import BufferedScheduler, Question
+from lunorash.shard.buffered_scheduler import BufferedScheduler, NeedsAnswerError, Question
 from lunorash.shard.calls import ShardCall
 from lunorash.shard.database import Database
 from lunorash.shard.driving import drive
 from lunorash.shard.outbox import Outbox
 from lunorash.values import encode_value
 
-__all__ = ["APPLIED_RETENTION_MS", "MAX_ROUNDS", "Round", "Shard"]
+__all__ = ["APPLIED_RETENTION_MS", "MAX_NESTED", "MAX_ROUNDS", "Round", "Shard"]
 
 MAX_ROUNDS: Final = 8
 """How often a body may be run again because it asked the SchedulerDO something new."""
+
+MAX_NESTED: Final = 16
+"""How deep mutations may run inside one another: each is a savepoint and a stack frame."""
 
 APPLIED_RETENTION_MS: Final = 365 * 24 * 60 * 60 * 1000
 """How long it is remembered that a job has had its effect: longer than any retry of it can take."""
@@ -71,6 +74,7 @@ class Shard:
         self._functions = functions
         self._ready = ready
         self._wake = wake
+        self._nesting = 0
         self.outbox = Outbox(store)
 
     def query(self, call: ShardCall, this: Round) -> str:
@@ -93,6 +97,33 @@ class Shard:
             return result
 
         return self._store.transaction(work)
+
+    async def mutate_asking(self, call: ShardCall, this: Round, ask: Callable[[str, str], Awaitable[Any]]) -> str:
+        """Run a mutation, again and again while its body asks the SchedulerDO something new.
+
+        Args:
+            call: what to run.
+            this: the first round.
+            ask: asks the SchedulerDO; what it raises is raised in the body.
+
+        Raises:
+            LunoraError: as `mutate` does, and ``TOO_MANY_QUESTIONS`` after `MAX_ROUNDS` further rounds.
+        """
+        for _ in range(MAX_ROUNDS + 1):
+            try:
+                return self.mutate(call, this)
+            except NeedsAnswerError as needs:
+                question = needs.question
+            try:
+                answer = await ask(*question)
+            except LunoraError as error:
+                answer = error
+            this = this.knowing(question, answer)
+        raise LunoraError(
+            "TOO_MANY_QUESTIONS",
+            f"the mutation asked the scheduler more than {MAX_ROUNDS} different things, last {question[0]}; "
+            "each makes it run again. Ask in an action, and hand the answers to the mutation",
+        )
 
     def mutate(self, call: ShardCall, this: Round) -> str:
         """Run a mutation in a transaction; returns its result as JSON text.
@@ -178,7 +209,16 @@ class Shard:
         path = target.path if isinstance(target, FunctionReference) else target
         function = self._functions.find(path, "mutation")
         parsed = function.signature.parse(encode_value({} if args is None else args, what="args"))
-        return self._store.transaction(lambda: drive(lambda: function.function(context, **parsed)))
+        if self._nesting >= MAX_NESTED:
+            raise LunoraError(
+                "NESTED_TOO_DEEP",
+                f"mutations run inside one another more than {MAX_NESTED} deep; does {path} call itself?",
+            )
+        self._nesting += 1
+        try:
+            return self._store.transaction(lambda: drive(lambda: function.function(context, **parsed)))
+        finally:
+            self._nesting -= 1
 
     def _scheduler(self, this: Round) -> BufferedScheduler:
         source = Random(f"ids {this.seed}")  # noqa: S311 - the seed is 16 bytes of real randomness
@@ -218,12 +258,3 @@ class Shard:
 
 def _moment(this: Round) -> datetime:
     return datetime.fromtimestamp(this.now / 1000, UTC)
-
-
-def refuse_more_rounds(question: Question) -> LunoraError:
-    """What a body is told that asks something new in every round."""
-    return LunoraError(
-        "TOO_MANY_QUESTIONS",
-        f"the mutation asked the scheduler more than {MAX_ROUNDS} different things, last {question[0]}; "
-        "each makes it run again. Ask in an action, and hand the answers to the mutation",
-    )
