@@ -15,10 +15,38 @@ from lunorash.errors import LunoraError
 if TYPE_CHECKING:
     from pytest_workers.runtime import DevServer
 
-__all__ = ["DEFAULT_PORT", "make_server"]
+__all__ = ["DEFAULT_PORT", "make_server", "vendor_packages"]
 
 DEFAULT_PORT: Final = 8787
 HEALTH_PATH: Final = "/_lunora/health"
+_NOT_INSTALLED: Final = LunoraError(
+    "RUNTIME_NOT_INSTALLED", "the local runtime is not installed; run `uv add --dev 'lunorash[cli]'`"
+)
+
+
+def vendor_packages(project: Path, say: Callable[[str], None]) -> None:
+    """Put the Python packages that the Worker needs into ``python_modules/``, where wrangler takes them from.
+
+    Quick when they are there. A machine without pytest-workers may bring them in another way, `pywrangler sync` say.
+
+    Args:
+        project: the folder of wrangler.jsonc.
+        say: told what is done, a line at a time.
+
+    Raises:
+        LunoraError: ``RUNTIME_NOT_INSTALLED`` when they are not there and the package pytest-workers is not either.
+        pytest_workers.errors.WorkersError: whatever is missing or does not fit, with the way out.
+    """
+    try:
+        from pytest_workers.runtime import Project
+        from pytest_workers.runtime.toolchain import Toolchain
+        from pytest_workers.runtime.vendoring import vendor
+    except ImportError as error:
+        if (project / "python_modules").is_dir():
+            return
+        raise _NOT_INSTALLED from error
+    loaded = Project.load(project)
+    vendor(loaded, Toolchain.find(loaded), say)
 
 
 def make_server(
@@ -45,9 +73,7 @@ def make_server(
     try:
         from pytest_workers.runtime import DevServer, Project, prepare
     except ImportError as error:
-        raise LunoraError(
-            "RUNTIME_NOT_INSTALLED", "the local runtime is not installed; run `uv add --dev 'lunorash[cli]'`"
-        ) from error
+        raise _NOT_INSTALLED from error
     if ensure_dev_vars(project):
         say(f"made {FILE} with fresh secrets")
     if (project / "lunora").is_dir():

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from lunorash.cli import codegen
 from lunorash.cli.build import STAGED, build
-from lunorash.cli.local_server import DEFAULT_PORT
+from lunorash.cli.local_server import DEFAULT_PORT, vendor_packages
 
 __all__ = ["main"]
 
@@ -28,6 +28,7 @@ def main(arguments: list[str] | None = None) -> int:
         if options.command == "codegen":
             return codegen.run(options)
         changed = build(options.project)
+        vendor_packages(options.project, lambda line: print(f"lunora build: {line}", flush=True))
         print(f"lunora build: {changed or 'no'} file{'' if changed == 1 else 's'} changed in {STAGED}")
     except Exception as error:
         # our own and pytest-workers' say what to do; anything else is a bug, and its traceback helps
