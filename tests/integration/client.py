@@ -78,10 +78,10 @@ class Client:
         assert body["status"] == "error", body
         return answer.status_code, body["error"]["code"], body["error"]["message"]
 
-    def arm(self, shard: str, point: str, *, after: int = 0, times: int = 1, hang: bool = False) -> None:
-        """Make a shard crash, or hang, at a point during some of its calls; see failpoints.py."""
-        body = {"shard": shard, "point": point, "hang": hang, "after": after, "times": times}
-        assert self.call("POST", "/test/failpoint", body).json() == {"armed": True}
+    def arm(self, *failpoints: dict[str, Any]) -> None:
+        """Make shards crash: ``shard``, ``point``, and perhaps ``after``, ``times``, ``hang``; see failpoints.py."""
+        answer = self.call("POST", "/test/failpoints", {"failpoints": failpoints})
+        assert answer.json() == {"armed": len(failpoints)}
 
     def effects(self, tag: str = "%", shard: str | None = None) -> list[dict[str, Any]]:
         """What the jobs of the ledger have done on a shard, in order."""

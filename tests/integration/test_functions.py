@@ -137,7 +137,7 @@ def test_json_values_cross_to_a_shard_and_back_unchanged(shared: Client, batch: 
 @settings(max_examples=3, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(batch=st.lists(VALUES, min_size=20, max_size=40))
 def test_json_values_cross_to_a_job_by_the_outbox_unchanged(shared: Client, batch: list[Any]) -> None:
-    batch += [2**53 - 1, 2**53, 2**64, -(2**100), 1.0, -0.0, 1e300, None, [[[]]], {"": {}}]
+    batch = [*batch, 2**53 - 1, 2**53, 2**64, -(2**100), 1.0, -0.0, 1e300, None, [[[]]], {"": {}}]
     name = f"by outbox {len(json.dumps(batch))} {hash(json.dumps(batch))}"
     shared.mutate("kinds:keep_later", {"name": name, "value": batch})
     wait_for(lambda: shared.query("kinds:kept", {"name": f"{name} auth"}), "the job", 10)

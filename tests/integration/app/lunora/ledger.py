@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from lunora._generated.internal import internal
@@ -97,8 +98,15 @@ def state(ctx: QueryContext) -> list[list[dict[str, Any]]]:
 
 @action
 async def states(ctx: ActionContext, shards: list[str]) -> list[Any]:
-    """The same of many shards."""
-    return await asyncio.gather(*(ctx.run_query("ledger:state", shard_key=shard) for shard in shards))
+    """The same of many shards, each of which may crash just now."""
+
+    async def read(shard: str) -> Any:
+        for _ in range(4):
+            with suppress(LunoraError):
+                return await ctx.run_query("ledger:state", shard_key=shard)
+        return await ctx.run_query("ledger:state", shard_key=shard)
+
+    return await asyncio.gather(*(read(shard) for shard in shards))
 
 
 def _effects(ctx: MutationContext | QueryContext, tag: str) -> list[dict[str, Any]]:

@@ -42,9 +42,9 @@ def with_failpoints(shard_class: type[Any]) -> type[Any]:
             self._shard._wake = wake_and_crash
 
         async def arm(self, text: str) -> None:
-            """Crash at a point during some calls, after some others. Mutations and alarms are calls."""
+            """Crash, or hang, at a point during some calls, after some others. Mutations and alarms are calls."""
+            fields = {"after": 0, "times": 1, "hang": False, **decode_json(text)}
             self._sql("DELETE FROM failpoint")
-            fields = decode_json(text)
             self._sql(
                 "INSERT INTO failpoint VALUES (?, ?, ?, ?)",
                 fields["point"],
@@ -125,10 +125,12 @@ def with_failpoints(shard_class: type[Any]) -> type[Any]:
 
 
 async def arm(request: HttpRequest) -> HttpAnswer:
-    """``{"shard", "point", "hang", "after", "times"}``."""
-    namespace, fields = request.env.SHARD, await request.json()
-    await namespace.get(namespace.idFromName(fields["shard"])).arm(json.dumps(fields))
-    return HttpAnswer(body={"armed": True})
+    """``{"failpoints": [{"shard", "point", "after", "times", "hang"}]}``; the last three have defaults."""
+    namespace, failpoints = request.env.SHARD, (await request.json())["failpoints"]
+    await asyncio.gather(
+        *(namespace.get(namespace.idFromName(one["shard"])).arm(json.dumps(one)) for one in failpoints)
+    )
+    return HttpAnswer(body={"armed": len(failpoints)})
 
 
-ARM: Final = Route(method="POST", path="/test/failpoint", handler=arm)
+ARM: Final = Route(method="POST", path="/test/failpoints", handler=arm)
