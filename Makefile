@@ -26,8 +26,8 @@ demo: setup
 	@$(BIN)/lunora demo
 
 test: check
-	@echo "==> tests"
-	@$(BIN)/pytest
+	@echo "==> tests: some six minutes, most of them waiting for leases and alarms on real workerd"
+	@$(BIN)/pytest -q -n 2 --dist loadfile
 
 generate: setup
 	@$(BIN)/lunora codegen

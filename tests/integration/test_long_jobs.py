@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from tests.integration.client import Client
+import time
+
+from tests.integration.client import Client, wait_for
 
 
 def test_three_jobs_that_run_for_90_s_while_others_come_and_go(shared: Client, long_jobs: list[str]) -> None:
-    record = shared.get(long_jobs[0])
-    assert record["state"] in ("running", "succeeded"), record
+    """They were started with the Worker, so that most of the 90 s pass during other tests."""
+    others: set[str] = set()
+    deadline = time.monotonic() + 120
+    while not set(long_jobs) <= shared.ids("succeeded"):
+        assert time.monotonic() < deadline, [shared.get(job_id) for job_id in long_jobs]
+        wave = {shared.schedule("probes:note") for _ in range(10)}
+        others |= wave
+        wait_for(lambda: others <= shared.ids("succeeded"), "a wave of short jobs", 20, shared.status)
     for job_id in long_jobs:
-        done = shared.wait(job_id, "succeeded", within=100)
+        done = shared.get(job_id)
         assert (done["attempts"], done["charged"]) == (1, 1)
         assert done["ended"] - done["started"] >= 90_000
         assert [entry["event"] for entry in shared.journal(job_id)] == ["start", "end"]
-    others = [entry for entry in shared.journal() if entry["event"] == "end" and entry["job"] not in long_jobs]
-    assert len(others) > 200
+    events = [entry["event"] for entry in shared.journal() if entry["job"] in others]
+    assert events.count("start") == events.count("end") == len(others)

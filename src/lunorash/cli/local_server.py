@@ -27,7 +27,8 @@ _NOT_INSTALLED: Final = LunoraError(
 def vendor_packages(project: Path, say: Callable[[str], None]) -> None:
     """Put the Python packages that the Worker needs into ``python_modules/``, where wrangler takes them from.
 
-    Quick when they are there. A machine without pytest-workers may bring them in another way, `pywrangler sync` say.
+    For a plain `wrangler deploy` or `wrangler dev` on a new machine. A folder that is there is left as it is: whoever
+    made it, `lunora dev` or `pywrangler sync`, keeps it in step with the pins.
 
     Args:
         project: the folder of wrangler.jsonc.
@@ -37,13 +38,13 @@ def vendor_packages(project: Path, say: Callable[[str], None]) -> None:
         LunoraError: ``RUNTIME_NOT_INSTALLED`` when they are not there and the package pytest-workers is not either.
         pytest_workers.errors.WorkersError: whatever is missing or does not fit, with the way out.
     """
+    if (project / "python_modules").is_dir() or not (project / "wrangler.jsonc").is_file():
+        return
     try:
         from pytest_workers.runtime import Project
         from pytest_workers.runtime.toolchain import Toolchain
         from pytest_workers.runtime.vendoring import vendor
     except ImportError as error:
-        if (project / "python_modules").is_dir():
-            return
         raise _NOT_INSTALLED from error
     loaded = Project.load(project)
     vendor(loaded, Toolchain.find(loaded), say)
