@@ -97,6 +97,10 @@ class Client:
         record: dict[str, Any] = self.call("GET", f"{ADMIN}/get", id=job_id).json()["record"]
         return record
 
+    def wait_all(self, job_ids: set[str], *, within: float = 20) -> None:
+        """Wait until all of some jobs have succeeded."""
+        wait_for(lambda: job_ids <= self.ids("succeeded"), f"{len(job_ids)} jobs", within, self.status)
+
     def ids(self, state: str) -> set[str]:
         """The ids of all jobs in a state."""
         ids: set[str] = set()

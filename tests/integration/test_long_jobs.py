@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from tests.integration.client import Client, wait_for
+from tests.integration.client import Client
 
 
 def test_three_jobs_that_run_for_90_s_while_others_come_and_go(shared: Client, long_jobs: list[str]) -> None:
@@ -15,7 +15,7 @@ def test_three_jobs_that_run_for_90_s_while_others_come_and_go(shared: Client, l
         assert time.monotonic() < deadline, [shared.get(job_id) for job_id in long_jobs]
         wave = {shared.schedule("probes:note") for _ in range(10)}
         others |= wave
-        wait_for(lambda: others <= shared.ids("succeeded"), "a wave of short jobs", 20, shared.status)
+        shared.wait_all(wave)
     for job_id in long_jobs:
         done = shared.get(job_id)
         assert (done["attempts"], done["charged"]) == (1, 1)
