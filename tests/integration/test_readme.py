@@ -71,3 +71,11 @@ def test_the_app_of_the_readme_runs(worker_factory: Callable[..., Worker], setti
     assert answer.status_code == 200, answer.text
     worker.wait_for_log(r"charging u1 for pro, once for job \S+", timeout=20)
     worker.stop()
+
+    # without an entry of its own the project gets one that is wired by the usual names
+    (tmp_path / "src" / "worker.py").unlink()
+    worker.start()
+    assert httpx.get(f"{worker.url}/_lunora/health").json() == {"ok": True}
+    nobody = httpx.post(f"{worker.url}/api/mutation", json={"path": "trials:start_trial", "args": {"plan": "pro"}})
+    assert (nobody.status_code, nobody.json()["error"]["code"]) == (401, "UNAUTHORIZED")
+    worker.stop()

@@ -43,6 +43,19 @@ def make_entrypoint(routes: Routes, scheduler: Callable[[Any], Scheduler]) -> ty
             await body.discard()
             return _respond(answer, self.ctx)
 
+        async def scheduled(self, controller: Any, env: Any = None, ctx: Any = None) -> None:  # noqa: ARG002
+            """A Cron Trigger fired: wake a scheduler whose alarm was lost.
+
+            The runtime passes three arguments, the last two of them None (cloudflare/cloudflare-docs#30383).
+            """
+            print(f"lunora: the trigger {controller.cron} fired; no cron job is registered for it")
+            await scheduler(self.env).status()
+
+        async def queue(self, batch: Any, env: Any = None, ctx: Any = None) -> None:  # noqa: ARG002
+            """Messages came that nobody takes: they go back to their queue, and in the end to its dead letters."""
+            print(f"lunora: {len(batch.messages)} messages of the queue {batch.queue} go back: no workpool takes them")
+            batch.retryAll()
+
     return Default
 
 
