@@ -141,9 +141,3 @@ DELETE FROM jobs WHERE id IN (
 """
 
 DELETE_ATTEMPTS: Final = "DELETE FROM attempts WHERE job IN (SELECT value FROM json_each(?))"
-
-# -- get, list, status -----------------------------------------------------------------------------------
-
-GET: Final = "SELECT * FROM jobs WHERE id = ?"
-
-ATTEMPTS_OF: Final = "SELECT * FROM attempts WHERE job = ? ORDER BY number DESC LIMIT 20"

@@ -13,7 +13,7 @@ from lunorash.codec import decode_json
 from lunorash.contexts import ActionContext, Auth, Job
 from lunorash.errors import LunoraError, UnavailableError, shown
 from lunorash.functions import FunctionTable, RegisteredFunction
-from lunorash.refs import FunctionReference
+from lunorash.refs import FunctionReference, Kind
 from lunorash.scheduler.client import Scheduler
 from lunorash.shard.calls import ShardCall
 from lunorash.shard.client import Shards
@@ -80,10 +80,10 @@ class FunctionRunner:
 
     def _action_context(self, auth: Auth, job: Job | None) -> ActionContext[Scheduler]:
         async def call(
-            kind: str, target: FunctionReference[Any] | str, args: Mapping[str, Any] | None, shard_key: str | None
+            kind: Kind, target: FunctionReference[Any] | str, args: Mapping[str, Any] | None, shard_key: str | None
         ) -> Any:
             path = target.path if isinstance(target, FunctionReference) else target
-            self._functions.find(path, "query" if kind == "query" else "mutation")
+            self._functions.find(path, kind)
             shard_call = ShardCall(
                 path=path, args=encode_value({} if args is None else dict(args), what="args"), auth=auth
             )
