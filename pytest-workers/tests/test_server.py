@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -292,3 +293,21 @@ def test_a_line_that_never_comes(pretend: Callable[..., DevServer]) -> None:
         with pytest.raises(LogTimeoutError, match=r"'never'[\s\S]*listening") as caught:
             worker.wait_for_log("never", timeout=0)
         assert caught.value.code == "LOG_TIMEOUT"
+
+
+def test_a_log_that_is_discarded_before_its_follower_runs_is_still_handed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = Log(tmp_path / "worker.log")
+    seen: list[str] = []
+    start = threading.Thread.start
+
+    def discard_then_start(thread: threading.Thread) -> None:
+        log.path.write_text("the last words\n")
+        log.path.unlink()
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", discard_then_start)
+    log.follow(seen.append)
+    log.unfollow()
+    assert seen == ["the last words"]

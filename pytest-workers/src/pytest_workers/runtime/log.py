@@ -6,6 +6,7 @@ import re
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import BinaryIO
 
 ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
 TAIL_LINES = 40
@@ -88,9 +89,10 @@ class Log:
         if self._follower is not None:
             return
         self._closing.clear()
-        self._follower = threading.Thread(
-            target=self._follow, args=(echo, self.position()), daemon=True, name="worker-log"
-        )
+        # Opened here, not in the thread: a server that fails at once discards its log before the thread has run.
+        file = self.path.open("rb")
+        file.seek(self.position())
+        self._follower = threading.Thread(target=self._follow, args=(echo, file), daemon=True, name="worker-log")
         self._follower.start()
 
     def unfollow(self) -> None:
@@ -100,10 +102,9 @@ class Log:
             self._follower.join()
             self._follower = None
 
-    def _follow(self, echo: Callable[[str], None], position: int) -> None:
+    def _follow(self, echo: Callable[[str], None], file: BinaryIO) -> None:
         rest = b""
-        with self.path.open("rb") as file:
-            file.seek(position)
+        with file:
             while True:
                 # Looked at before reading: what was written before the end is then still handed over.
                 closing = self._closing.is_set()
