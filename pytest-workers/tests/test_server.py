@@ -23,7 +23,7 @@ from pytest_workers.errors import (
     TriggerError,
     WorkerStartError,
 )
-from pytest_workers.runtime import DevServer, Project, ports
+from pytest_workers.runtime import DevServer, Project, ports, supervisor
 from pytest_workers.runtime import server as server_module
 from pytest_workers.runtime.locks import take_state
 from pytest_workers.runtime.log import Log, plain
@@ -128,6 +128,22 @@ time.sleep(600)
             assert eventually(lambda: gone(group))
         finally:
             os.kill(fork, signal.SIGKILL)
+
+
+def test_it_ends_when_its_parent_was_gone_before_the_first_look(tmp_path: Path) -> None:
+    # A busy machine ran the supervisor so late that it took the process that inherits orphans for its parent.
+    gone_parent = subprocess.Popen(["/bin/true"])
+    gone_parent.wait()
+    with (tmp_path / "log").open("wb") as log:
+        command = [sys.executable, "-I", supervisor.__file__, str(gone_parent.pid), str(log.fileno()), "sleep", "600"]
+        process = subprocess.Popen(  # noqa: S603
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, pass_fds=(log.fileno(),)
+        )
+    with process:
+        assert process.stdout is not None
+        group = int(process.stdout.readline())
+        assert process.wait(10) == 128 + signal.SIGTERM
+        assert gone(group)
 
 
 def test_a_port_that_is_taken_is_named() -> None:

@@ -32,7 +32,7 @@ class SupervisedProcess:
         output = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             self._process = subprocess.Popen(  # noqa: S603
-                [sys.executable, "-I", supervisor.__file__, str(output), *command],
+                [sys.executable, "-I", supervisor.__file__, str(os.getpid()), str(output), *command],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=output,

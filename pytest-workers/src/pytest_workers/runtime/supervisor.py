@@ -84,13 +84,14 @@ class Group:
             time.sleep(0.01)
 
 
-def watch(group: Group) -> None:
+def watch(group: Group, parent: int) -> None:
     """Wait until the parent says so, or is gone, or the server ends by itself; then end all of the server.
 
     Args:
         group: the server.
+        parent: the process that must be this one's parent. It is told, not looked up: a parent that is gone
+            before the look would never be missed.
     """
-    parent = os.getppid()
     wake_read, wake_write = os.pipe()
     os.set_blocking(wake_read, False)
     os.set_blocking(wake_write, False)
@@ -137,7 +138,7 @@ def main(arguments: list[str]) -> int:
     """Start a server and stay until it has ended.
 
     Args:
-        arguments: the file descriptor for the server's output, then the command.
+        arguments: the parent's process number, the file descriptor for the server's output, then the command.
 
     Returns:
         The server's exit status, or 128 plus the signal that ended it.
@@ -145,13 +146,13 @@ def main(arguments: list[str]) -> int:
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):
         signal.signal(number, signal.SIG_IGN)
     adopt_orphans()
-    log = int(arguments[0])
-    group = Group(arguments[1:], log)
+    parent, log = map(int, arguments[:2])
+    group = Group(arguments[2:], log)
     os.close(log)
     with contextlib.suppress(OSError):
         os.write(1, f"{group.leader}\n".encode())
     os.close(1)
-    watch(group)
+    watch(group, parent)
     status = group.status if group.status is not None else 0
     return status if status >= 0 else 128 - status
 
