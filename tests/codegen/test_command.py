@@ -1,13 +1,12 @@
 from __future__ import annotations
 
-import argparse
 import json
 import os
 from pathlib import Path
 
 import pytest
 
-from lunorash.cli.codegen import add_arguments, run
+from lunorash.cli.main import main
 from lunorash.codegen import generate
 from tests.codegen.project import Project
 
@@ -15,9 +14,7 @@ FUNCTION = "from lunora._generated.server import mutation\n@mutation\ndef f(ctx)
 
 
 def command(project: Project, *arguments: str) -> int:
-    parser = argparse.ArgumentParser()
-    add_arguments(parser)
-    return run(parser.parse_args(["--project", str(project.folder), *arguments]))
+    return main(["codegen", "--project", str(project.folder), *arguments])
 
 
 def test_it_writes_and_says_how_much(project: Project, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,7 +1,8 @@
 from __future__ import annotations
 
+import re
 from dataclasses import FrozenInstanceError
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from lunorash.crons import CronJob, cron_jobs
 from lunorash.errors import LunoraError
 from lunorash.refs import AgentReference, FunctionReference, WorkflowReference
+from lunorash.scheduler import RetryPolicy
 
 _SWEEP: FunctionReference[Any] = FunctionReference("presence:sweep", "mutation", internal=True)
 _PUBLIC: FunctionReference[Any] = FunctionReference("presence:sweep", "mutation", internal=False)
@@ -142,3 +144,40 @@ def test_a_schedule_is_refused_with_the_job_named() -> None:
     with pytest.raises(LunoraError, match=r"the cron job 'digest': daily\.hour_utc is 25") as refused:
         cron_jobs().daily("digest", schedule, "email:digest")
     assert refused.value.code == "CRON_SCHEDULE_INVALID"
+
+
+def test_options_are_kept() -> None:
+    retry = RetryPolicy(max_attempts=2)
+    crons = cron_jobs().daily(
+        "digest",
+        {"hour_utc": 9, "minute_utc": 0},
+        "email:digest",
+        overlap="skip",
+        timeout=timedelta(minutes=2),
+        retry=retry,
+    )
+    (job,) = crons.jobs()
+    assert (job.overlap, job.timeout_ms, job.retry) == ("skip", 120_000, retry)
+
+
+def test_without_options_runs_may_overlap_for_ten_minutes_and_are_not_retried() -> None:
+    (job,) = cron_jobs().interval("sweep", {"minutes": 5}, "presence:sweep").jobs()
+    assert (job.overlap, job.timeout_ms, job.retry) == ("allow", 600_000, None)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"overlap": "queue"}, 'overlap is \'queue\'; it must be "allow" or "skip"'),
+        ({"timeout": 0}, "timeout is 0; an attempt may take from 1 ms to 24 h"),
+        ({"timeout": 900_001}, "timeout is 900001; Cloudflare ends a cron's run after 15 minutes"),
+        ({"timeout": "1m"}, "timeout is of type str"),
+        ({"retry": 3}, "retry is 3; it must be a RetryPolicy"),
+        ({"retries": 3}, "there is no option 'retries'; there is overlap, timeout, retry"),
+    ],
+)
+def test_an_option_is_refused_with_the_job_named(options: Any, words: str) -> None:
+    with pytest.raises(LunoraError, match=re.escape(words)) as caught:
+        cron_jobs().interval("sweep", {"minutes": 5}, "presence:sweep", **options)
+    assert caught.value.code == "CRON_OPTION_INVALID"
+    assert "'sweep'" in caught.value.message

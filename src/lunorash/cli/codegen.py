@@ -2,68 +2,63 @@
 
 from __future__ import annotations
 
-import argparse
-import json
-import sys
 from pathlib import Path
 
+from lunorash.cli.output import Output
 from lunorash.codegen import Generation, generate
 from lunorash.config.bindings import WRANGLER, with_bindings
 
-__all__ = ["add_arguments", "run"]
+__all__ = ["codegen"]
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the command's options to its parser."""
-    parser.add_argument("--project", type=Path, default=Path(), help="the folder of wrangler.jsonc (default: here)")
-    parser.add_argument("--check", action="store_true", help="write nothing; fail and show the difference when stale")
-    parser.add_argument(
-        "--format", choices=("pretty", "json"), default="pretty", help="how to report (default: pretty)"
-    )
-
-
-def run(options: argparse.Namespace) -> int:
+def codegen(project: Path, output: Output, *, check: bool) -> int:
     """Run the command.
 
+    Args:
+        project: the folder of wrangler.jsonc.
+        output: where it reports.
+        check: write nothing, and fail when something is stale.
+
     Returns:
-        the exit status: 0, or 1 when there are diagnostics or, with ``--check``, stale files.
+        the exit status: 0, or 1 when there are diagnostics or, with ``check``, stale files.
     """
-    generation = with_bindings(generate(options.project))
-    stale = bool(options.check and generation.changes)
-    if not options.check:
+    generation = with_bindings(generate(project))
+    stale = bool(check and generation.changes)
+    if not check:
         generation.write()
     ok = not (generation.diagnostics or stale)
-    if options.format == "json":
-        report = {
+    for problem in generation.diagnostics:
+        output.warn(str(problem))
+    for notice in generation.notices:
+        output.warn(f"note: {notice}")
+    output.document(
+        {
             "ok": ok,
             "changed": [change.file for change in generation.changes],
             "diagnostics": [diagnostic.to_dict() for diagnostic in generation.diagnostics],
+            "notices": [notice.to_dict() for notice in generation.notices],
+            "cron_triggers": list(generation.triggers),
         }
-        print(json.dumps(report))
-    else:
-        _print(generation, check=options.check)
+    )
+    if not output.json:
+        _report(generation, output, check=check)
     return 0 if ok else 1
 
 
-def _print(generation: Generation, *, check: bool) -> None:
-    for diagnostic in generation.diagnostics:
-        print(diagnostic, file=sys.stderr)
+def _report(generation: Generation, output: Output, *, check: bool) -> None:
     count = len(generation.diagnostics)
     if count:
-        print(f"lunora codegen: {count} problem{'' if count == 1 else 's'}, nothing was written", file=sys.stderr)
+        output.warn(f"lunora codegen: {count} problem{'' if count == 1 else 's'}, nothing was written")
         return
     changed = len(generation.changes)
     if not check:
         inside = sum(change.file != WRANGLER for change in generation.changes)
-        print(f"lunora codegen: {inside or 'no'} file{'' if inside == 1 else 's'} changed in lunora/_generated")
+        output.say(f"lunora codegen: {inside or 'no'} file{'' if inside == 1 else 's'} changed in lunora/_generated")
         if inside < changed:
-            print(f"lunora codegen: added to {WRANGLER} what the app needs and it did not have")
+            output.say(f"lunora codegen: added to {WRANGLER} what the app needs and it did not have")
     elif changed:
         for change in generation.changes:
-            sys.stdout.write(change.diff())
-        print(
-            f"lunora codegen: {changed} file{' is' if changed == 1 else 's are'} stale; run lunora codegen",
-            file=sys.stderr,
-        )
+            output.say(change.diff().rstrip("\n"))
+        output.warn(f"lunora codegen: {changed} file{' is' if changed == 1 else 's are'} stale; run lunora codegen")
     else:
-        print("lunora codegen: lunora/_generated is up to date")
+        output.say("lunora codegen: lunora/_generated is up to date")

@@ -1,67 +1,109 @@
-"""The `lunora` command."""
+"""The `lunora` command: every command with its options; what each does is in a file of its name.
+
+Exit statuses: 0 when it was done, 1 when it failed or found something wrong, 2 for a command line that makes no sense.
+"""
 
 from __future__ import annotations
 
-import argparse
 import sys
 from pathlib import Path
+from typing import Annotated
 
-from lunorash.cli import codegen
+import typer
+
 from lunorash.cli.build import STAGED, build
+from lunorash.cli.codegen import codegen
 from lunorash.cli.local_server import DEFAULT_PORT, vendor_packages
+from lunorash.cli.options import FormatOption, ProjectOption
+from lunorash.cli.output import Format, Output
 
-__all__ = ["main"]
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    name="lunora",
+    help="Durable deferred jobs, crons and workpools for Python on Cloudflare.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+
+@app.command("dev")
+def _dev(
+    project: ProjectOption = Path(),
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Where to answer.")] = DEFAULT_PORT,
+) -> None:
+    """Serve the Worker locally, on the real runtime.
+
+    Example: lunora dev --port 8790
+    """
+    from lunorash.cli.dev import dev
+
+    raise typer.Exit(dev(project, port=port))
+
+
+@app.command("demo")
+def _demo(project: ProjectOption = Path()) -> None:
+    """Tell a short story of jobs on a Worker of its own.
+
+    Example: lunora demo
+    """
+    from lunorash.cli.demo import demo
+
+    raise typer.Exit(demo(project))
+
+
+@app.command("codegen")
+def _codegen(
+    project: ProjectOption = Path(),
+    check: Annotated[
+        bool, typer.Option("--check", help="Write nothing; fail and show the difference when stale.")
+    ] = False,
+    format: FormatOption = Format.PRETTY,  # noqa: A002 - the option's name
+) -> None:
+    """Make lunora/_generated and what wrangler.jsonc lacks from the app's sources.
+
+    Example: lunora codegen --check
+    """
+    raise typer.Exit(codegen(project, Output(format), check=check))
+
+
+@app.command("build")
+def _build(project: ProjectOption = Path(), format: FormatOption = Format.PRETTY) -> None:  # noqa: A002
+    """Put the Worker's files together for wrangler.
+
+    Example: lunora build
+    """
+    output = Output(format)
+    changed = build(project)
+    vendor_packages(project, lambda line: output.say(f"lunora build: {line}"))
+    output.document(
+        {"ok": True, "changed": changed, "folder": str(STAGED)},
+        pretty=f"lunora build: {changed or 'no'} file{'' if changed == 1 else 's'} changed in {STAGED}",
+    )
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command line; returns the exit status: 0, or 1 after an error, which is printed."""
-    options = _parser().parse_args(arguments)
+    """Run the command line; returns the exit status."""
+    given = sys.argv[1:] if arguments is None else arguments
     try:
-        if options.command == "dev":
-            from lunorash.cli.dev import dev
-
-            return dev(options.project, port=options.port)
-        if options.command == "demo":
-            from lunorash.cli.demo import demo
-
-            return demo(options.project)
-        if options.command == "codegen":
-            return codegen.run(options)
-        changed = build(options.project)
-        vendor_packages(options.project, lambda line: print(f"lunora build: {line}", flush=True))
-        print(f"lunora build: {changed or 'no'} file{'' if changed == 1 else 's'} changed in {STAGED}")
+        app(given, standalone_mode=True)
+    except SystemExit as ended:
+        return ended.code if isinstance(ended.code, int) else 1
     except Exception as error:
         # our own and pytest-workers' say what to do; anything else is a bug, and its traceback helps
         if getattr(error, "code", None) is None:
             raise
-        print(f"lunora: {error}", file=sys.stderr)
+        Output(_asked_format(given)).fail(error)
         return 1
     return 0
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="lunora", description="Durable deferred jobs for Python on Cloudflare.")
-    commands = parser.add_subparsers(dest="command", required=True)
-    generating = commands.add_parser("codegen", help="make lunora/_generated from the app's functions")
-    codegen.add_arguments(generating)
-    for name, text in (
-        ("dev", "serve the Worker locally, on the real runtime"),
-        ("demo", "tell a short story on a Worker of its own"),
-        ("build", "put the Worker's files together for wrangler"),
-    ):
-        command = commands.add_parser(name, help=text, description=text)
-        command.add_argument(
-            "--project", type=Path, default=Path(), help="the folder of wrangler.jsonc (default: here)"
-        )
-        if name == "dev":
-            command.add_argument("--port", type=_port, default=DEFAULT_PORT, help=f"default: {DEFAULT_PORT}")
-    return parser
-
-
-def _port(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and 1 <= int(text) <= 65535):
-        raise argparse.ArgumentTypeError(f"{text!r} is no port: a whole number from 1 to 65535")
-    return int(text)
+def _asked_format(arguments: list[str]) -> Format:
+    """The format that a command line asks for, wherever it stands in it."""
+    text = " ".join(arguments)
+    return Format.JSON if "--format json" in text or "--format=json" in text else Format.PRETTY
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from lunorash.codegen.arguments import ArgumentTypes
+from lunorash.codegen.crons import AppCron, triggers
 from lunorash.codegen.diagnostics import Diagnostic, Diagnostics
 from lunorash.codegen.discovery import AppFunction, find_functions
 from lunorash.codegen.document import MARK
@@ -67,6 +68,8 @@ class Generation:
         instances: its workflows and agents.
         diagnostics: what is wrong with its sources. If there is anything, there are no changes.
         changes: the files that have to be written or removed.
+        crons: its cron jobs, in order of their names.
+        notices: what somebody should look at, and is no error.
     """
 
     project: Path
@@ -74,6 +77,13 @@ class Generation:
     instances: tuple[AppInstance, ...]
     diagnostics: tuple[Diagnostic, ...]
     changes: tuple[FileChange, ...]
+    crons: tuple[AppCron, ...] = ()
+    notices: tuple[Diagnostic, ...] = ()
+
+    @property
+    def triggers(self) -> tuple[str, ...]:
+        """The expressions that ``triggers.crons`` of wrangler.jsonc needs, each once."""
+        return triggers(self.crons)
 
     def write(self) -> None:
         """Make the changes. Files that are as they should be are not touched."""

@@ -1,6 +1,7 @@
 """What app code imports to make a Worker."""
 
 from lunorash.contexts import ActionContext, Auth, Job, MutationContext, QueryContext
+from lunorash.crons import CronJobs, cron_jobs
 from lunorash.errors import LunoraError
 from lunorash.functions import RegisteredFunction, register
 from lunorash.http import HttpAnswer, HttpRequest, Route
@@ -12,6 +13,7 @@ __all__ = [
     "App",
     "AppBuilder",
     "Auth",
+    "CronJobs",
     "HttpAnswer",
     "HttpRequest",
     "Job",
@@ -20,6 +22,7 @@ __all__ = [
     "QueryContext",
     "RegisteredFunction",
     "Route",
+    "cron_jobs",
     "define_app",
     "jwt_hs256",
     "register",
