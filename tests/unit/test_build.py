@@ -308,13 +308,8 @@ def test_the_command_prints_an_error_and_fails(tmp_path: Path, capsys: pytest.Ca
     assert printed.out == ""
 
 
-@pytest.mark.parametrize("arguments", [["unknown"], ["build", "--nonsense"], ["dev", "--port", "0"]])
+@pytest.mark.parametrize("arguments", [[], ["unknown"], ["build", "--nonsense"], ["dev", "--port", "0"]])
 def test_a_command_that_does_not_exist_is_refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(arguments) == 2
     printed = capsys.readouterr()
     assert "Usage: lunora" in printed.out + printed.err
-
-
-def test_without_a_command_it_says_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([]) == 0
-    assert "codegen" in capsys.readouterr().out

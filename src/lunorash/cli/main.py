@@ -88,7 +88,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the command line; returns the exit status."""
     given = sys.argv[1:] if arguments is None else arguments
     try:
-        app(given, standalone_mode=True)
+        app(given, prog_name="lunora")
     except SystemExit as ended:
         return ended.code if isinstance(ended.code, int) else 1
     except Exception as error:
