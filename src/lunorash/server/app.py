@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from lunorash.contexts import Auth
+from lunorash.crons import CronJob
 from lunorash.errors import LunoraError
 from lunorash.functions import FunctionTable
 from lunorash.http import Handler, HttpAnswer, HttpRequest, Route
@@ -59,6 +60,7 @@ class Parts:
     migrations: tuple[Migration, ...] = ()
     workflows: dict[str, str] = field(default_factory=dict)
     agents: dict[str, str] = field(default_factory=dict)
+    crons: dict[str, tuple[CronJob, ...]] = field(default_factory=dict)
     authenticate: Authenticate = _nobody
     authorize_shard: AuthorizeShard | None = None
     cors: Cors = field(default_factory=Cors)
@@ -116,6 +118,11 @@ class AppBuilder:
     def agents(self, bindings: Mapping[str, str]) -> AppBuilder:
         """Set the bindings of the agents that jobs may start, by name."""
         self._parts.agents = dict(bindings)
+        return self
+
+    def crons(self, crons: Mapping[str, Sequence[CronJob]]) -> AppBuilder:
+        """Set the cron jobs by the expression of their trigger, ``LUNORA_CRONS`` of ``lunora/_generated/crons.py``."""
+        self._parts.crons = {expression: tuple(jobs) for expression, jobs in crons.items()}
         return self
 
     def auth(self, authenticate: Authenticate) -> AppBuilder:
