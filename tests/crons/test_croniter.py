@@ -8,9 +8,14 @@ from typing import Final
 
 import pytest
 from croniter import croniter  # type: ignore[import-untyped]
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 
+from lunorash.crons.days import EveryDay, OnDays, OnWeekdays
 from lunorash.crons.expression import CronExpression
+from lunorash.crons.fires import calendar_fires, croniter_fires
 from lunorash.errors import LunoraError
+from tests.crons.expressions import expressions
 
 _BEGIN: Final = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -68,3 +73,15 @@ def test_croniter_calls_valid_what_never_fires(text: str) -> None:
 def test_croniter_refuses_what_cloudflare_takes(text: str) -> None:
     assert not croniter.is_valid(text)
     assert CronExpression.parse(text).next_after(_BEGIN) is not None
+
+
+@settings(max_examples=150, deadline=None)
+@given(expressions(), st.datetimes(datetime(1971, 1, 1), datetime(2099, 12, 31)), st.booleans())  # noqa: DTZ001
+def test_where_it_is_asked_it_answers_as_our_calendar_does(text: str, begin: datetime, forward: bool) -> None:
+    expression = CronExpression.parse(text)
+    assume(isinstance(expression.days, EveryDay | OnDays | OnWeekdays) and not expression.never_fires)
+    minute = begin.replace(second=0, microsecond=0)
+    ours = calendar_fires(
+        expression.minutes, expression.hours, expression.months, expression.days, minute, forward=forward
+    )
+    assert list(islice(croniter_fires(expression.normalized, minute, forward=forward), 5)) == list(islice(ours, 5))

@@ -5,12 +5,10 @@ What is not in Cloudflare's documentation is refused, rather than given a meanin
 
 from __future__ import annotations
 
-import calendar
-import operator
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta  # noqa: F401 - the examples write UTC
 from typing import Any, Final
 
 from lunorash.crons.days import (
@@ -19,12 +17,15 @@ from lunorash.crons.days import (
     EveryDay,
     NearestWorkday,
     NthWeekday,
+    OnDays,
+    OnWeekdays,
     days_in_month,
     read_day_of_month,
     read_day_of_week,
     write_days,
 )
 from lunorash.crons.fields import DAY_OF_MONTH, FIELDS, HOUR, MINUTE, MONTH, FieldError, read_values, write_values
+from lunorash.crons.fires import CRONITER_YEARS, calendar_fires, croniter_fires
 from lunorash.crons.notices import notices_about
 from lunorash.errors import LunoraError, shown
 
@@ -216,32 +217,14 @@ class CronExpression:
         return self._fires(-(-_since_first(instant) // _MINUTE) - 1, forward=False)
 
     def _fires(self, minute: int, *, forward: bool) -> Iterator[datetime]:
-        """The fires from a minute on, itself included, until the calendar ends.
-
-        What ever fires does so within forty years, the longest that a weekday is without a 29th of February.
-        """
+        """The fires from a minute on, itself included, until the calendar ends."""
         bounded = max(minute, 0) if forward else min(minute, _LAST_MINUTE)
         if self.never_fires or not 0 <= bounded <= _LAST_MINUTE:
-            return
+            return iter(())
         begin = _FIRST + bounded * _MINUTE
-        start = (begin.year, begin.month, begin.day, begin.hour, begin.minute)
-        passed = operator.lt if forward else operator.gt
-        way = 1 if forward else -1
-        hours, minutes = self.hours[::way], self.minutes[::way]
-        for number in range(begin.year * 12 + begin.month - 1, 10_000 * 12 if forward else 11, way):
-            year, month = number // 12, number % 12 + 1
-            if month not in self.months:
-                continue
-            monday_is_0, length = calendar.monthrange(year, month)
-            for day in days_in_month(self.days, (monday_is_0 + 1) % 7 + 1, length)[::way]:
-                if passed((year, month, day), start[:3]):
-                    continue
-                for hour in hours:
-                    if passed((year, month, day, hour), start[:4]):
-                        continue
-                    for at in minutes:
-                        if not passed((year, month, day, hour, at), start):
-                            yield datetime(year, month, day, hour, at, tzinfo=UTC)
+        if isinstance(self.days, EveryDay | OnDays | OnWeekdays) and begin.year in CRONITER_YEARS:
+            return croniter_fires(self.normalized, begin, forward=forward)
+        return calendar_fires(self.minutes, self.hours, self.months, self.days, begin, forward=forward)
 
 
 def _check_nearest(text: str, days: DayRule, months: tuple[int, ...]) -> None:
