@@ -50,6 +50,8 @@ STATUS_BY_CODE: Final[Mapping[str, int]] = MappingProxyType(
         "ADMIN_FORBIDDEN": 403,
         "DISPATCH_UNAUTHENTICATED": 403,
         # the deployment's settings
+        "QUEUE_NOT_CONFIGURED": 400,
+        "QUEUE_UNAVAILABLE": 503,
         "SCHEDULER_NOT_CONFIGURED": 400,
         "SCHEDULER_UNAVAILABLE": 503,
         "SHARD_NOT_CONFIGURED": 400,
