@@ -68,7 +68,8 @@ def create_queue_workpool(*, queue: Any, catalog: Catalog | None = None) -> Queu
             await pool.enqueue(internal.imports.process_row, {"row_id": 7})
     """
     if not callable(getattr(queue, "sendBatch", None)):
-        given = "there is no binding" if queue is None else f"{shown(queue)} is not the binding"
+        # the type only: what was passed may be a secret
+        given = "there is no binding" if queue is None else f"queue is of type {type(queue).__name__}, no binding"
         raise LunoraError(
             "QUEUE_NOT_CONFIGURED",
             f'{given} of a queue; bind one in wrangler.jsonc, "queues": {{"producers": [{{"binding": "IMPORTS", '
