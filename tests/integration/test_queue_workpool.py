@@ -15,7 +15,7 @@ STRAYS: list[dict[str, Any]] = [
     {"body": {"hello": "there"}, "contentType": "json"},
     {"body": "hello there", "contentType": "text"},
     {"body": "[" * 60_000, "contentType": "text"},
-    {"body": '{"version": 2, "target": "queued:note", "args": {"tag": "of the future"}}', "contentType": "text"},
+    {"body": '{"version": 1, "target": "queued:note", "args": [7]}', "contentType": "text"},
 ]
 
 
@@ -80,6 +80,16 @@ def test_many_calls_are_sent_in_batches_and_each_runs_once(failing: Client) -> N
     assert {(effect["incarnation"], effect["attempt"], effect["user_id"]) for effect in effects} == {("queue", 1, None)}
 
 
+def test_without_the_binding_the_error_says_how_to_get_it(failing: Client) -> None:
+    client = failing
+    status, code, message = client.error("action", "queued:enqueue_nowhere")
+    assert (status, code) == (500, "BINDING_MISSING")
+    assert message.startswith("the environment has no NOWHERE: declare the binding")
+    status, code, message = client.error("action", "queued:enqueue_elsewhere")
+    assert (status, code) == (400, "QUEUE_NOT_CONFIGURED")
+    assert "bind one in wrangler.jsonc" in message
+
+
 def test_nothing_at_all_is_fine(failing: Client) -> None:
     client = failing
     client.value("action", "queued:enqueue_many", {"calls": []})
@@ -137,11 +147,10 @@ def test_what_is_not_ours_goes_to_the_dead_letters_unseen(failing: Client) -> No
 
     ids = wait_for(lambda: len(dead()) == len(STRAYS) + 3 and dead(), "dead letters", 20, client.journal)
     assert all(deliveries(client, message_id) == [1, 2] for message_id in ids)
-    lines = [line for line in client.worker.log_lines() if "it is no call of a queue workpool" in line]
+    lines = [line for line in client.worker.log_lines() if "it is no call that can be run" in line]
     assert len(lines) == 2 * len(ids)
     assert sum("its body is not text" in line for line in lines) == 2 * 4
-    assert sum("it is of version 2; this Worker speaks 1" in line for line in lines) == 2
-    assert not any("hello" in line or "future" in line for line in client.worker.log_lines())
+    assert not any("hello" in line for line in client.worker.log_lines())
 
 
 @pytest.mark.parametrize(("tag", "code"), [("with a code", "IMPORT_FAILED"), ("unexpectedly", "INTERNAL")])

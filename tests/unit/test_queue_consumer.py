@@ -151,7 +151,7 @@ def test_a_message_is_never_kept_back_for_longer_than_a_queue_can() -> None:
     assert max(BACKOFF.delay_ms(retry, random=lambda: 0.0) for retry in range(1, 1001)) <= 24 * 3_600_000
 
 
-@pytest.mark.parametrize("body", [None, 7, {"hello": "sesame"}, b"sesame", "sesame", '{"version": 2}', "[" * 8_000])
+@pytest.mark.parametrize("body", [None, 7, {"hello": "sesame"}, b"sesame", "sesame", '{"version": "2"}', "[" * 8_000])
 def test_what_is_none_of_ours_is_left_to_the_queue(body: object) -> None:
     @in_fake_time
     async def test() -> None:
@@ -159,7 +159,7 @@ def test_what_is_none_of_ours_is_left_to_the_queue(body: object) -> None:
         assert queue.settled == {"m0": ("retry", None), "m1": ("ack", None)}
         (line,) = queue.log
         assert line.startswith(
-            "lunora: the message m0 of the queue imports goes back, it is no call of a queue workpool: it"
+            "lunora: the message m0 of the queue imports goes back, it is no call that can be run: its body is"
         )
         assert "sesame" not in line
 
@@ -180,6 +180,16 @@ async def test_what_this_deployment_cannot_run_waits_for_one_that_can(body: str,
     (line,) = queue.log
     assert line.endswith(f"failed at attempt 1 with '{code}'")
     assert "sesame" not in line
+
+
+@in_fake_time
+async def test_what_another_version_enqueued_waits_for_that_version() -> None:
+    queue = await _Queue(_functions()).deliver('{"version": 2, "secret": "sesame"}', attempts=2)
+    assert queue.settled == {"m0": ("retry", 60)}
+    assert queue.log == [
+        "lunora: the message m0 of the queue imports goes back, it is no call that can be run: "
+        "it is of version 2; this Worker speaks 1"
+    ]
 
 
 @in_fake_time

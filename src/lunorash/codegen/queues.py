@@ -62,7 +62,7 @@ def find_queues(modules: Mapping[str, Module], names: Names, diagnostics: Diagno
                 queue.file,
                 queue.line,
                 f"the binding {queue.binding} makes no name of a queue, which is 1 to 63 of a-z, 0-9 and -, and "
-                "neither begins nor ends with -; name the binding in ASCII letters, digits and underscores, like IMPORTS",
+                "neither begins nor ends with -; name the binding in letters, digits and underscores, like IMPORTS",
             )
         elif queue.queue in found:
             other = found[queue.queue]

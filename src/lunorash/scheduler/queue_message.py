@@ -16,7 +16,7 @@ from typing import Any, Final
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from lunorash.codec import MAX_ENVELOPE_DEPTH, decode_json
-from lunorash.errors import LunoraError, shown
+from lunorash.errors import LunoraError, UnavailableError, shown
 
 __all__ = ["MAX_MESSAGE_BYTES", "OVERHEAD_BYTES", "VERSION", "QueueMessage", "encode_message", "read_message"]
 
@@ -88,7 +88,8 @@ def read_message(body: object) -> QueueMessage:
     """Read the body of a message. What is wrong with it is told without repeating any of it.
 
     Raises:
-        LunoraError: ``BAD_REQUEST`` when it was not made by `encode_message`, or by a version that we do not speak.
+        UnavailableError: ``BAD_REQUEST`` when it is of a version that we do not speak.
+        LunoraError: ``BAD_REQUEST`` when it was not made by `encode_message` at all.
 
     Example:
         >>> read_message(encode_message(target="billing:charge", args='{"n":1}', due=0, shard_key=None)).args
@@ -103,7 +104,7 @@ def read_message(body: object) -> QueueMessage:
     try:
         version = _Envelope.model_validate(value).version
         if version != VERSION:
-            raise LunoraError("BAD_REQUEST", f"it is of version {shown(version)}; this Worker speaks {VERSION}")
+            raise UnavailableError("BAD_REQUEST", f"it is of version {shown(version)}; this Worker speaks {VERSION}")
         return QueueMessage.model_validate(value)
     except ValidationError as error:
         fields = {str(problem["loc"][0]) for problem in error.errors() if problem["loc"]} & _FIELDS

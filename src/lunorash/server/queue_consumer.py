@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from lunorash.errors import LunoraError, shown
+from lunorash.errors import LunoraError, UnavailableError, shown
 from lunorash.incident import report
 from lunorash.scheduler.protocol import ReceivedAttempt
 from lunorash.scheduler.queue_message import read_message
@@ -25,8 +25,8 @@ TIME_LIMIT_S: Final = 14 * 60
 """How long a batch may take. The platform ends it after 15 minutes, and then forgets which of its calls were done."""
 
 INCARNATION: Final = "queue"
-"""Stands where a job has its incarnation. A message in a dead-letter queue keeps its id, and so its effect stays one,
-whichever queue it is taken from."""
+"""Stands where a job has its incarnation. The queue's name is no part of it: a message that was moved to a dead-letter
+queue, and is taken from there, is the same message."""
 
 BACKOFF: Final = RetryPolicy(max_attempts=100, base_ms=30_000, max_ms=3_600_000, jitter=0.2)
 """When a call that failed is tried again; the jitter keeps a batch that failed together from coming back together.
@@ -55,9 +55,10 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class _Stray:
-    """A message that is none of ours."""
+    """A message that is none of ours, or of another version of ours."""
 
     why: str
+    of_another_version: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +123,7 @@ class QueueConsumer:
         try:
             message = read_message(delivery.body)
         except LunoraError as error:
-            return _Stray(error.message)
+            return _Stray(error.message, isinstance(error, UnavailableError))
         attempt = ReceivedAttempt(
             job=delivery.id,
             incarnation=INCARNATION,
@@ -146,13 +147,14 @@ class QueueConsumer:
         return None
 
     def _settle(self, delivery: Delivery, problem: _Failure | _Stray | None) -> None:
+        wait_s = -(-BACKOFF.delay_ms(max(1, delivery.attempts), random=self._random) // 1000)
         if problem is None:
             delivery.ack()
         elif isinstance(problem, _Stray):
-            self._log(f"lunora: {self._name(delivery)} goes back, it is no call of a queue workpool: {problem.why}")
-            delivery.retry(None)
+            self._log(f"lunora: {self._name(delivery)} goes back, it is no call that can be run: {problem.why}")
+            # a deploy may be in progress, so time helps; a stranger's message is left to the queue's own settings
+            delivery.retry(wait_s if problem.of_another_version else None)
         else:
-            wait_s = -(-BACKOFF.delay_ms(max(1, delivery.attempts), random=self._random) // 1000)
             self._log(
                 f"lunora: {self._name(delivery)} goes back for {wait_s} s, or to the dead letters: "
                 f"{shown(problem.target)} failed at attempt {delivery.attempts} with {shown(problem.code)}"

@@ -39,6 +39,18 @@ async def enqueue_many(ctx: ActionContext, calls: list[Call]) -> None:
 
 
 @action
+async def enqueue_nowhere(ctx: ActionContext) -> None:
+    """Enqueue into a queue that is bound nowhere."""
+    await create_queue_workpool(queue=ctx.env.NOWHERE).enqueue("queued:note", {"tag": "nowhere"})
+
+
+@action
+async def enqueue_elsewhere(ctx: ActionContext) -> None:
+    """Enqueue into what is no queue."""
+    await create_queue_workpool(queue=ctx.env.SHARD).enqueue("queued:note", {"tag": "elsewhere"})
+
+
+@action
 async def enqueue_errands(ctx: ActionContext, tag: str) -> None:
     """Enqueue the start of a workflow and of an agent."""
     pool = create_queue_workpool(queue=ctx.env.IMPORTS)
