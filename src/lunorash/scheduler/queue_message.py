@@ -69,10 +69,7 @@ def encode_message(*, target: str, args: str, due: int, shard_key: str | None) -
         >>> encode_message(target="billing:charge", args='{"n":1}', due=0, shard_key=None)
         '{"version": 1, "target": "billing:charge", "due": 0, "shard_key": null, "args": {"n":1}}'
     """
-    head = json.dumps(
-        {"version": VERSION, "target": target, "due": due, "shard_key": shard_key},
-        ensure_ascii=False,
-    )
+    head = json.dumps({"version": VERSION, "target": target, "due": due, "shard_key": shard_key})
     text = f'{head[:-1]}, "args": {args}}}'
     size = len(text.encode())
     if size > MAX_MESSAGE_BYTES:
@@ -107,10 +104,7 @@ def read_message(body: object) -> QueueMessage:
             raise UnavailableError("BAD_REQUEST", f"it is of version {shown(version)}; this Worker speaks {VERSION}")
         return QueueMessage.model_validate(value)
     except ValidationError as error:
-        fields = {str(problem["loc"][0]) for problem in error.errors() if problem["loc"]} & _FIELDS
+        fields = {str(problem["loc"][0]) for problem in error.errors() if problem["loc"]}
         raise LunoraError(
             "BAD_REQUEST", f"its body is not one of ours: look at {', '.join(sorted(fields)) or 'the whole'}"
         ) from None
-
-
-_FIELDS: Final = frozenset({*_Envelope.model_fields, *QueueMessage.model_fields})
