@@ -54,6 +54,9 @@ STATUS_BY_CODE: Final[Mapping[str, int]] = MappingProxyType(
         "ADMIN_FORBIDDEN": 403,
         "DISPATCH_UNAUTHENTICATED": 403,
         # the deployment's settings
+        "BINDING_MISSING": 500,
+        "QUEUE_NOT_CONFIGURED": 400,
+        "QUEUE_UNAVAILABLE": 503,
         "SCHEDULER_NOT_CONFIGURED": 400,
         "SCHEDULER_UNAVAILABLE": 503,
         "SHARD_NOT_CONFIGURED": 400,

@@ -134,8 +134,3 @@ def test_lists_come_in_pages_that_miss_nothing(shared: Client) -> None:
 def test_a_page_that_cannot_be_is_refused(shared: Client, query: dict[str, str], code: str) -> None:
     answer = shared.call("GET", ADMIN, **query)
     assert (answer.status_code, answer.json()["error"]["code"]) == (400, code)
-
-
-def test_a_message_that_nobody_takes_goes_back_to_its_queue(shared: Client) -> None:
-    assert shared.call("POST", "/test/stray", {}).status_code == 200
-    shared.worker.wait_for_log(r"1 messages of the queue strays go back: no workpool takes them", timeout=20)

@@ -57,6 +57,8 @@ def test_the_app_of_the_readme_runs(worker_factory: Callable[..., Worker], setti
     config = (ROOT / "wrangler.jsonc").read_text(encoding="utf-8")
     config = re.sub(r",\s*\{ \"name\": \"AGENT_SUPPORT\".*?\}", "", config)
     config = re.sub(r"\"workflows\": .*\n", "", config).replace(', "Support"', "")
+    (queues,) = blocks("jsonc")
+    config = config.replace('  "limits"', f'{queues}  "limits"')
     (tmp_path / "wrangler.jsonc").write_text(config, encoding="utf-8")
 
     worker = worker_factory(tmp_path, vars={"JWT_SECRET": JWT_SECRET})
@@ -70,6 +72,17 @@ def test_the_app_of_the_readme_runs(worker_factory: Callable[..., Worker], setti
     )
     assert answer.status_code == 200, answer.text
     worker.wait_for_log(r"charging u1 for pro, once for job \S+", timeout=20)
+
+    urls = ["https://example.com/a", "https://example.com/b"]
+    answer = httpx.post(
+        f"{worker.url}/api/action",
+        json={"path": "imports:import_pages", "args": {"urls": urls}},
+        headers={"authorization": f"Bearer {token}"},
+    )
+    assert answer.status_code == 200, answer.text
+    for url in urls:
+        worker.wait_for_log(rf"importing {url}, once for message [0-9a-f]{{32}}", timeout=20)
+    worker.wait_for_log(r"2 pages were to be imported", timeout=20)
     worker.stop()
 
     # without an entry of its own the project gets one that is wired by the usual names

@@ -18,7 +18,7 @@ from lunorash.server.running import FunctionRunner
 from lunorash.shard.client import Shards
 
 from .api_worker import FUNCTIONS
-from .scheduler_object import NOW, Namespace, environment
+from .scheduler_object import NOW, ORIGIN, Namespace, environment
 from .shard_object import ShardNamespace
 
 
@@ -312,3 +312,15 @@ def test_a_target_is_bound_without_running_anything() -> None:
     bound: Callable[[ReceivedAttempt], Awaitable[object]] = worker.runner.bind("m:note", {"text": "a"})
     assert callable(bound)
     assert worker.shards.objects == {}
+
+
+async def test_an_action_that_misses_a_binding_is_told_which() -> None:
+    async def act(ctx: ActionContext[Any]) -> None:
+        assert (ctx.env.LUNORA_ORIGIN_URL, getattr(ctx.env, "IMPORTS", None)) == (ORIGIN, None)
+        assert not hasattr(ctx.env, "IMPORTS")
+        _ = ctx.env.IMPORTS
+
+    with pytest.raises(LunoraError, match=r"the environment has no IMPORTS: declare .* in wrangler\.jsonc") as raised:
+        await _Worker({"m:act": act}).run(_attempt("m:act"))
+    assert (raised.value.code, raised.value.status) == ("BINDING_MISSING", 500)
+    assert isinstance(raised.value, AttributeError)

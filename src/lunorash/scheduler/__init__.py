@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from lunorash.scheduler.client import Scheduler, create_scheduler
 from lunorash.scheduler.options import RunOptions
+from lunorash.scheduler.queue_workpool import QueueCall, QueueWorkpool, create_queue_workpool
 from lunorash.scheduler.record import Failure, JobRecord, Page
 from lunorash.scheduler.retry import RetryPolicy
 
@@ -19,10 +20,13 @@ __all__ = [
     "Failure",
     "JobRecord",
     "Page",
+    "QueueCall",
+    "QueueWorkpool",
     "RetryPolicy",
     "RunOptions",
     "Scheduler",
     "SchedulerDO",
+    "create_queue_workpool",
     "create_scheduler",
 ]
 

@@ -14,7 +14,7 @@ from lunorash.scheduler.options import RunOptions
 from lunorash.scheduler.retry import DEFAULT_RETRY
 from lunorash.values import plain
 
-__all__ = ["Catalog", "make_job"]
+__all__ = ["Catalog", "check_call", "make_job"]
 
 
 class Catalog(Protocol):
@@ -23,6 +23,29 @@ class Catalog(Protocol):
     def check_target(self, target: str, args: Mapping[str, Any]) -> None:
         """Refuse a target that does not exist, or arguments that it does not take."""
         ...
+
+
+def check_call(target: Target, args: Mapping[str, Any] | None, catalog: Catalog | None) -> tuple[str, str]:
+    """Check what is to be called, and with what.
+
+    Args:
+        target: a reference, or a function path.
+        args: the arguments by name; None for none.
+        catalog: what can be run; None to let every well-formed target through.
+
+    Returns:
+        the target as it is stored, and the arguments as JSON text.
+
+    Raises:
+        LunoraError: for whatever is wrong with them.
+    """
+    text = target_text(target)
+    given: Any = {} if args is None else args
+    converted = plain(dict(given) if isinstance(given, Mapping) else given, "args")
+    encoded = encode_args(converted)
+    if catalog is not None:
+        catalog.check_target(text, converted)
+    return text, encoded
 
 
 def make_job(
@@ -52,15 +75,10 @@ def make_job(
     Raises:
         LunoraError: for whatever is wrong with the call.
     """
-    text = target_text(target)
-    given: Any = {} if args is None else args
-    converted = plain(dict(given) if isinstance(given, Mapping) else given, "args")
-    encoded = encode_args(converted)
     options = RunOptions() if options is None else options
     if not isinstance(options, RunOptions):
         raise LunoraError("INVALID_INPUT", f"options is {shown(options)}; it must be RunOptions(...)")
-    if catalog is not None:
-        catalog.check_target(text, converted)
+    text, encoded = check_call(target, args, catalog)
     return asdict(
         NewJob(
             id=options.id or mint(),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
@@ -18,6 +18,7 @@ from lunorash.server.auth import Authenticate
 from lunorash.server.cors import Cors
 from lunorash.server.dispatch_route import dispatch_route
 from lunorash.server.job_runner import JobRunner
+from lunorash.server.queue_consumer import QueueConsumer
 from lunorash.server.running import FunctionRunner
 from lunorash.shard.client import Shards
 from lunorash.shard.schema import Migration
@@ -30,6 +31,8 @@ _RESERVED = ("/_lunora/", "/api/")
 
 Binding = Callable[[Any], Any]
 """Finds a binding in the environment: ``lambda env: env.SCHEDULER``."""
+
+Fetch = Callable[..., Awaitable[Any]]
 
 
 def define_app() -> AppBuilder:
@@ -197,7 +200,7 @@ class App:
         """The class to export as ``Default`` from the Worker's entry. Only inside a Worker."""
         from lunorash.server.entrypoint import make_entrypoint
 
-        return make_entrypoint(self.routes, self.scheduler)
+        return make_entrypoint(self.routes, self.scheduler, self._queue_consumer)
 
     @property
     def ShardDO(self) -> type[Any]:  # noqa: N802 - the name it is exported and bound by
@@ -227,22 +230,21 @@ class App:
         return Scheduler(stub, catalog=self._functions)
 
     def _runner(self, request: HttpRequest) -> FunctionRunner:
+        return self._runner_in(request.env, request.scheduler(), request.fetch)
+
+    def _runner_in(self, env: Any, scheduler: Scheduler, fetch: Fetch) -> FunctionRunner:
         return FunctionRunner(
-            self._functions,
-            env=request.env,
-            shards=Shards(_bound(self._parts.shard, request.env)),
-            scheduler=request.scheduler(),
-            fetch=request.fetch,
+            self._functions, env=env, shards=Shards(_bound(self._parts.shard, env)), scheduler=scheduler, fetch=fetch
         )
 
     def _job_runner(self, request: HttpRequest) -> JobRunner:
-        return JobRunner(
-            self._functions,
-            self._runner(request),
-            env=request.env,
-            workflows=self._parts.workflows,
-            agents=self._parts.agents,
-        )
+        return self._job_runner_in(request.env, self._runner(request))
+
+    def _job_runner_in(self, env: Any, runner: FunctionRunner) -> JobRunner:
+        return JobRunner(self._functions, runner, env=env, workflows=self._parts.workflows, agents=self._parts.agents)
+
+    def _queue_consumer(self, queue: str, env: Any, fetch: Fetch) -> QueueConsumer:
+        return QueueConsumer(queue, self._job_runner_in(env, self._runner_in(env, self.scheduler(env), fetch)))
 
 
 def _bound(binding: Binding | None, env: Any) -> Any:

@@ -10,27 +10,30 @@ from urllib.parse import urlsplit
 
 from js import Object, Response, TransformStream
 from pyodide.ffi import JsException, to_js
-from workers import WorkerEntrypoint, fetch
+from workers import WorkerEntrypoint, fetch, python_to_rpc
 
 from lunorash.codec import MAX_BODY_BYTES
 from lunorash.errors import LunoraError
 from lunorash.http import Handler, HttpAnswer, HttpRequest, find_route
 from lunorash.incident import report
 from lunorash.scheduler.client import Scheduler
+from lunorash.server.queue_consumer import Delivery, QueueConsumer
 
 __all__ = ["make_entrypoint"]
 
 _CLOSE_S: Final = 10
 
 Routes = Mapping[str, Mapping[str, Handler]]
+MakeConsumer = Callable[[str, Any, Callable[..., Awaitable[Any]]], QueueConsumer]
 
 
-def make_entrypoint(routes: Routes, scheduler: Callable[[Any], Scheduler]) -> type[Any]:
+def make_entrypoint(routes: Routes, scheduler: Callable[[Any], Scheduler], queue_consumer: MakeConsumer) -> type[Any]:
     """Make the class that a Worker exports as ``Default``.
 
     Args:
         routes: handlers by path, then by method.
         scheduler: makes the scheduler client of an environment.
+        queue_consumer: makes what consumes a queue, given its name, the environment, and what makes HTTP requests.
     """
 
     class Default(WorkerEntrypoint):  # type: ignore[misc]
@@ -52,9 +55,9 @@ def make_entrypoint(routes: Routes, scheduler: Callable[[Any], Scheduler]) -> ty
             await scheduler(self.env).status()
 
         async def queue(self, batch: Any, env: Any = None, ctx: Any = None) -> None:  # noqa: ARG002
-            """Messages came that nobody takes: they go back to their queue, and in the end to its dead letters."""
-            print(f"lunora: {len(batch.messages)} messages of the queue {batch.queue} go back: no workpool takes them")
-            batch.retryAll()
+            """Messages came from a queue: the calls of a queue workpool are run, others go back."""
+            deliveries = [_delivery(python_to_rpc(message)) for message in batch.messages]
+            await queue_consumer(str(batch.queue), self.env, fetch).consume(deliveries)
 
     return Default
 
@@ -80,6 +83,18 @@ def _read(request: Any, env: Any, body: _Body, scheduler: Callable[[Any], Schedu
         scheduler=lambda: scheduler(env),
         fetch=fetch,
     )
+
+
+def _delivery(message: Any) -> Delivery:
+    """A message as the platform has it. Only text is taken over; what a stranger sent otherwise is not converted."""
+
+    def retry(delay_s: int | None) -> None:
+        if delay_s is None:
+            message.retry()
+        else:
+            message.retry(to_js({"delaySeconds": delay_s}, dict_converter=Object.fromEntries))
+
+    return Delivery(id=str(message.id), attempts=int(message.attempts), body=message.body, ack=message.ack, retry=retry)
 
 
 class _Body:

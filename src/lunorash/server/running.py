@@ -15,6 +15,7 @@ from lunorash.errors import LunoraError, UnavailableError, shown
 from lunorash.functions import FunctionTable, RegisteredFunction
 from lunorash.refs import FunctionReference, Kind
 from lunorash.scheduler.client import Scheduler
+from lunorash.server.environment import Environment
 from lunorash.shard.calls import ShardCall
 from lunorash.shard.client import Shards
 from lunorash.values import encode_value
@@ -105,7 +106,7 @@ class FunctionRunner:
             return await call("mutation", target, args, shard_key)
 
         return ActionContext(
-            env=self._env,
+            env=Environment(self._env),
             auth=auth,
             now=datetime.now(UTC),
             random=Random(secrets.randbits(128)),  # noqa: S311 - seeded with real randomness

@@ -33,18 +33,11 @@ async def instance(request: HttpRequest) -> HttpAnswer:
     return HttpAnswer(body={"instance": request.env.SCHEDULER.idFromName("default").toString()})
 
 
-async def stray(request: HttpRequest) -> HttpAnswer:
-    """Send a message to a queue that nobody consumes."""
-    await request.env.STRAYS.send({"hello": "there"})
-    return HttpAnswer(body={})
-
-
 PEEPHOLES: Final = (
     SCHEDULE,
     ARM,
     Route(method="GET", path="/test/journal", handler=read_journal),
     Route(method="POST", path="/test/conformance", handler=run_case),
     Route(method="POST", path="/test/begin", handler=begin),
-    Route(method="POST", path="/test/stray", handler=stray),
     Route(method="GET", path="/test/instance", handler=instance),
 )

@@ -1,6 +1,7 @@
 """The Worker of the integration tests."""
 
 from conformance_do import ConformanceDO
+from deliveries import with_deliveries
 from failpoints import with_failpoints
 from identity import identify, may_use
 from journal import JournalDO
@@ -21,7 +22,7 @@ app = (
     .build()
 )
 
-Default = app.Default
+Default = with_deliveries(app.Default)
 ShardDO = with_failpoints(app.ShardDO)
 
 __all__ = ["ConformanceDO", "Courier", "Default", "Errand", "JournalDO", "SchedulerDO", "ShardDO"]
