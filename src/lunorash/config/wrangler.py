@@ -98,6 +98,7 @@ class Section(_Part):
     compatibility_date: str | None = None
     compatibility_flags: list[str] | None = None
     durable_objects: DurableObjects | None = None
+    exports: dict[str, dict[str, Any]] | None = None
     migrations: list[Migration | None] | None = None
     queues: Queues | None = None
     triggers: Triggers | None = None
