@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lunorash.config.json_text import Edit, Insert, Remove, applied, edited, line_of, plain
+from lunorash.config.json_syntax import line_of, plain
+from lunorash.config.json_text import Edit, Insert, Remove, applied, edited
 
 LIST = ("crons",)
 

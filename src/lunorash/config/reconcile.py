@@ -10,7 +10,8 @@ from typing import Any
 from lunorash.codegen import Diagnostic, FileChange, Generation
 from lunorash.config.bindings import missing_objects, missing_queues, missing_workflows
 from lunorash.config.entry import exported_names
-from lunorash.config.json_text import Edit, applied, edited, line_of
+from lunorash.config.json_syntax import line_of
+from lunorash.config.json_text import Edit, applied, edited
 from lunorash.config.migrations import missing_declarations
 from lunorash.config.needs import Exports, QueueNeed, object_needs, unique
 from lunorash.config.record import RECORD, Record

@@ -8,7 +8,7 @@ from typing import Any, Final
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from lunorash.codec import decode_json
-from lunorash.config.json_text import plain
+from lunorash.config.json_syntax import plain
 from lunorash.errors import LunoraError, shown
 
 __all__ = ["WRANGLER_NAMES", "Migration", "Section", "Wrangler", "decode_wrangler", "find_wrangler", "read_wrangler"]
