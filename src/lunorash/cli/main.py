@@ -13,9 +13,11 @@ import typer
 
 from lunorash.cli.build import STAGED, build
 from lunorash.cli.codegen import codegen
+from lunorash.cli.init import init
 from lunorash.cli.local_server import DEFAULT_PORT, vendor_packages
 from lunorash.cli.options import FormatOption, ProjectOption
 from lunorash.cli.output import Format, Output
+from lunorash.cli.registry import registry_app
 
 __all__ = ["app", "main"]
 
@@ -27,6 +29,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+app.command("init")(init)
+app.add_typer(registry_app)
 
 
 @app.command("dev")
