@@ -56,13 +56,14 @@ def needed_dependency(project: Path) -> Dependency:
     try:
         document = tomlkit.parse(path.read_bytes().decode("utf-8"))
     except (TOMLKitError, UnicodeDecodeError, OSError) as error:
-        raise LunoraError("PYPROJECT_INVALID", f"{path} is no TOML: {error}; nothing was written") from None
+        raise LunoraError("PYPROJECT_INVALID", f"{path} is no TOML: {error}") from None
     table: Any = document.get("project")
     if not isinstance(table, dict):
         return Dependency("missing", f"{_FILE} has no [project]; {_BY_HAND}")
     if canonicalize_name(str(table.get("name", ""))) == LIBRARY:
         return Dependency("present")
-    if "dependencies" in table.get("dynamic", ()):
+    dynamic = table.get("dynamic")
+    if isinstance(dynamic, list) and "dependencies" in dynamic:
         return Dependency("missing", f"{_FILE} says that its dependencies are dynamic; {_BY_HAND}")
     declared: Any = table.get("dependencies")
     if declared is None:
@@ -99,10 +100,10 @@ def add_dependency(project: Path, needed: Dependency) -> None:
 
 def _names(declared: Any, path: Path) -> set[str]:
     """The packages that are declared, whatever their versions, extras and markers."""
-    if not isinstance(declared, list):
-        raise LunoraError("PYPROJECT_INVALID", f"{path}: [project] dependencies must be a list; nothing was written")
+    if not isinstance(declared, list) or not all(isinstance(text, str) for text in declared):
+        raise LunoraError("PYPROJECT_INVALID", f"{path}: [project] dependencies must be a list of texts")
     try:
-        return {canonicalize_name(Requirement(str(text)).name) for text in declared}
+        return {canonicalize_name(Requirement(text).name) for text in declared}
     except InvalidRequirement as error:
         raise LunoraError(
             "PYPROJECT_INVALID", f"{path}: [project] dependencies has what is no requirement: {error}"

@@ -20,7 +20,12 @@ __all__ = ["ITEMS", "Added", "add_item", "registry_app"]
 ITEMS: Final = MappingProxyType({"crons": "recurring jobs: a cron_jobs() registry with one job, and what it runs"})
 """Every item by its name; its files are in ``registry/<name>/`` of this package, laid out as in a project."""
 
-registry_app = typer.Typer(name="registry", help="Starters to copy into your project: they are yours from then on.")
+registry_app = typer.Typer(
+    name="registry",
+    help="Starters to copy into your project: they are yours from then on.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
