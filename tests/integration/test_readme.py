@@ -119,7 +119,7 @@ def test_the_readme_names_every_command_and_no_other() -> None:
 
 def _commands(command: Any, *path: str) -> Iterator[str]:
     """Every command that does something by itself."""
-    below = getattr(command, "commands", None)
+    below: Any = getattr(command, "commands", None)
     if below is None:
         yield " ".join(path)
     for name in below or ():
