@@ -10,8 +10,6 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
-import tomlkit
-
 from lunorash.codec import decode_json
 from lunorash.errors import LunoraError
 
@@ -79,6 +77,8 @@ def sources_table(sources: tuple[LocalSource, ...]) -> str:
     """
     if not sources:
         return ""
+    import tomlkit  # takes its time, and only this command needs it
+
     table = tomlkit.table()
     for source in sources:
         entry = tomlkit.inline_table()

@@ -11,13 +11,13 @@ from typing import Annotated
 
 import typer
 
+from lunorash.cli import registry
 from lunorash.cli.build import STAGED, build
 from lunorash.cli.codegen import codegen
 from lunorash.cli.init import init
 from lunorash.cli.local_server import DEFAULT_PORT, vendor_packages
 from lunorash.cli.options import FormatOption, ProjectOption
 from lunorash.cli.output import Format, Output
-from lunorash.cli.registry import registry_app
 
 __all__ = ["app", "main"]
 
@@ -30,7 +30,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.command("init")(init)
-app.add_typer(registry_app)
+app.add_typer(registry.app, name="registry")
 
 
 @app.command("dev")

@@ -9,19 +9,17 @@ from typing import Annotated, Final
 
 import typer
 
-from lunorash.cli.dependency import add_dependency, needed_dependency
 from lunorash.cli.given_files import check_places, create_file, is_taken, shipped_files
 from lunorash.cli.options import FormatOption, ProjectOption
 from lunorash.cli.output import Format, Output
 from lunorash.errors import LunoraError, shown
 
-__all__ = ["ITEMS", "Added", "add_item", "registry_app"]
+__all__ = ["ITEMS", "Added", "add_item", "app"]
 
 ITEMS: Final = MappingProxyType({"crons": "recurring jobs: a cron_jobs() registry with one job, and what it runs"})
 """Every item by its name; its files are in ``registry/<name>/`` of this package, laid out as in a project."""
 
-registry_app = typer.Typer(
-    name="registry",
+app = typer.Typer(
     help="Starters to copy into your project: they are yours from then on.",
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -59,6 +57,8 @@ def add_item(project: Path, item: str) -> Added:
             has the name of one of the item's folders; ``PATH_OUTSIDE_PROJECT`` and ``PATH_BLOCKED`` for places where
             no file can go; ``PYPROJECT_INVALID``; ``FILE_NOT_WRITTEN``.
     """
+    from lunorash.cli.dependency import add_dependency, needed_dependency  # takes its time, and only this needs it
+
     if item not in ITEMS:
         raise LunoraError("REGISTRY_ITEM_NOT_FOUND", f"there is no item {shown(item)}; there is {', '.join(ITEMS)}")
     if not project.is_dir():
@@ -91,7 +91,7 @@ def _check_clashes(project: Path, files: dict[str, bytes]) -> None:
             )
 
 
-@registry_app.command("list")
+@app.command("list")
 def _list(format: FormatOption = Format.PRETTY) -> None:  # noqa: A002 - the option's name
     """Say what there is to add.
 
@@ -105,7 +105,7 @@ def _list(format: FormatOption = Format.PRETTY) -> None:  # noqa: A002 - the opt
     Output(format).document({"items": items}, pretty=f"{lines}\n\nlunora registry add NAME copies its files.")
 
 
-@registry_app.command("add")
+@app.command("add")
 def _add(
     item: Annotated[str, typer.Argument(metavar="NAME", help="What to add, such as crons.")],
     project: ProjectOption = Path(),
