@@ -18,7 +18,7 @@ from lunorash.cli.options import FormatOption
 from lunorash.cli.output import Format, Output
 from lunorash.errors import LunoraError, shown
 
-__all__ = ["Created", "create_project", "init", "project_name"]
+__all__ = ["Created", "create_project", "init", "next_lines", "project_name"]
 
 _NAME: Final = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?", re.ASCII)
 """A Worker's name is a label of its workers.dev address."""
