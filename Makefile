@@ -69,6 +69,7 @@ lock: | $(UV)
 	@$(UV) lock --upgrade --python "$(PYTHON)"
 	@$(UV) export --quiet --frozen --no-header --no-annotate --no-emit-workspace --all-groups --all-extras > requirements/dev.txt
 	@$(UV) export --quiet --frozen --no-header --no-annotate --no-emit-workspace --no-dev --package lunorash > requirements/worker.txt
+	@cp requirements/worker.txt src/lunorash/template/requirements/worker.txt
 	@$(BIN)/npm install --package-lock-only --silent
 
 clean:

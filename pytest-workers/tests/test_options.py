@@ -14,6 +14,7 @@ project = "worker"
 config = "other.jsonc"
 pins = "pins.txt"
 node-modules = "node_modules"
+provided = ["staged"]
 port = 8787
 persist-to = "state"
 vars = { ONE = "1", TWO = "2" }
@@ -39,6 +40,7 @@ def test_pyproject(pytester: pytest.Pytester) -> None:
         config="other.jsonc",
         pins=root / "pins.txt",
         node_modules=root / "node_modules",
+        provided=["staged"],
         port=8787,
         persist_to=root / "state",
         vars={"ONE": "1", "TWO": "2"},

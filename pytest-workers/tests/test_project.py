@@ -60,8 +60,25 @@ def test_dependencies_without_pins(folder: Path) -> None:
     assert project.dependencies() == ("pydantic",)
 
 
+def test_dependencies_that_the_workers_own_build_provides(folder: Path) -> None:
+    pyproject = '[project]\nname = "x"\ndependencies = ["Some_Library[extra]>=2", "pydantic"]\n'
+    provided = '[tool.pytest-workers]\nprovided = ["some.library"]\n'
+    (folder / "pyproject.toml").write_text(pyproject + provided, encoding="utf-8")
+    (folder / "requirements-worker.txt").touch()
+    assert Project.load(folder).dependencies() == ("pydantic",)
+    (folder / "requirements-worker.txt").unlink()
+    with pytest.raises(PinsMissingError, match="names pydantic, and"):
+        Project.load(folder)
+
+
 @pytest.mark.parametrize(
-    "content", ["[project", "[tool.pytest-workers]\npins = 3\n", '[project]\ndependencies = ["!"]\n']
+    "content",
+    [
+        "[project",
+        "[tool.pytest-workers]\npins = 3\n",
+        "[tool.pytest-workers]\nprovided = 'x'\n",
+        '[project]\ndependencies = ["!"]\n',
+    ],
 )
 def test_pyproject_is_unreadable(folder: Path, content: str) -> None:
     (folder / "pyproject.toml").write_text(content, encoding="utf-8")

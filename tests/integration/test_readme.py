@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import re
+import shlex
 import shutil
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx
 import jwt
+import pyjson5
 import pytest
+import typer
 from pytest_workers.worker import Worker
+
+from lunorash.cli.given_files import shipped_files
+from lunorash.cli.main import app, main
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -21,6 +28,10 @@ JWT_SECRET = "a secret of the tests that is long enough"
 
 def blocks(language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+
+
+def chapter(title: str) -> str:
+    return README.split(f"\n## {title}\n")[1].split("\n## ")[0]
 
 
 @pytest.fixture(scope="module")
@@ -47,19 +58,20 @@ def test_the_app_of_the_readme_runs(worker_factory: Callable[..., Worker], setti
         named = re.match(r"(?:#|--) (\S+)\n", block)
         assert named, block
         path = tmp_path / named[1]
-        path.parent.mkdir(exist_ok=True)
+        path.parent.mkdir(exist_ok=True, parents=True)
         path.write_text(block, encoding="utf-8")
     (tmp_path / "lunora" / "__init__.py").touch()
     for name in ("requirements", "node_modules"):
         (tmp_path / name).symlink_to(ROOT / name)
     shutil.copy(settings, tmp_path / ".dev.vars")
-    # the configuration of the example, without its agent and its workflow
-    config = (ROOT / "wrangler.jsonc").read_text(encoding="utf-8")
-    config = re.sub(r",\s*\{ \"name\": \"AGENT_SUPPORT\".*?\}", "", config)
-    config = re.sub(r"\"workflows\": .*\n", "", config).replace(', "Support"', "")
+    config = shipped_files("template")["wrangler.jsonc"].decode().replace("{{name}}", "trials")
     (queues,) = blocks("jsonc")
     config = config.replace('  "limits"', f'{queues}  "limits"')
     (tmp_path / "wrangler.jsonc").write_text(config, encoding="utf-8")
+
+    assert main(["codegen", "--project", str(tmp_path)]) == 0
+    triggers = pyjson5.decode((tmp_path / "wrangler.jsonc").read_text(encoding="utf-8"))["triggers"]
+    assert sorted(triggers["crons"]) == ["*/5 * * * *", "0 6 LW * *", "0 8 * * MON"]
 
     worker = worker_factory(tmp_path, vars={"JWT_SECRET": JWT_SECRET})
     token = jwt.encode(
@@ -83,6 +95,11 @@ def test_the_app_of_the_readme_runs(worker_factory: Callable[..., Worker], setti
     for url in urls:
         worker.wait_for_log(rf"importing {url}, once for message [0-9a-f]{{32}}", timeout=20)
     worker.wait_for_log(r"2 pages were to be imported", timeout=20)
+
+    for expression in triggers["crons"]:
+        assert worker.trigger_scheduled(expression)["outcome"] == "ok"
+    worker.wait_for_log(r"the report of \w+day goes to team@example.com", timeout=20)
+    worker.wait_for_log(r"the report of \w+day goes to payroll@example.com", timeout=20)
     worker.stop()
 
     # without an entry of its own the project gets one that is wired by the usual names
@@ -92,3 +109,30 @@ def test_the_app_of_the_readme_runs(worker_factory: Callable[..., Worker], setti
     nobody = httpx.post(f"{worker.url}/api/mutation", json={"path": "trials:start_trial", "args": {"plan": "pro"}})
     assert (nobody.status_code, nobody.json()["error"]["code"]) == (401, "UNAUTHORIZED")
     worker.stop()
+
+
+# -- the command line ----------------------------------------------------------------------------------------
+
+
+def test_what_commands_print_is_what_the_readme_says(capsys: pytest.CaptureFixture[str]) -> None:
+    for command in "".join(blocks("sh")).splitlines():
+        assert main(shlex.split(command)[1:]) == 0
+    assert capsys.readouterr().out == "".join(blocks("text"))
+
+
+def test_the_readme_names_every_command_and_no_other() -> None:
+    named: set[str] = set()
+    for line in re.findall(r"^\| (`lunora .*?) \|", chapter("The command line"), re.MULTILINE):
+        first, *further = re.findall(r"`([^`]+)`", line)
+        words = [word for word in first.split()[1:] if word.islower()]
+        named |= {" ".join(words)} | {" ".join([*words[:-1], text.split()[0]]) for text in further}
+    assert named == set(_commands(typer.main.get_command(app)))
+
+
+def _commands(command: Any, *path: str) -> Iterator[str]:
+    """Every command that does something by itself."""
+    below: Any = getattr(command, "commands", None)
+    if below is None:
+        yield " ".join(path)
+    for name in below or ():
+        yield from _commands(below[name], *path, name)

@@ -31,7 +31,12 @@ def _module(path: Path) -> str:
     return ".".join(path.relative_to(_SOURCE).with_suffix("").parts).removesuffix(".__init__")
 
 
-_MODULES: Final = {_module(path): path for path in sorted(_ROOT.rglob("*.py"))}
+_GIVEN: Final = {"registry", "template"}
+"""Files that commands copy into projects: no modules of this package, and tested where they are copied to."""
+
+_MODULES: Final = {
+    _module(path): path for path in sorted(_ROOT.rglob("*.py")) if path.relative_to(_ROOT).parts[0] not in _GIVEN
+}
 _ANYWHERE: Final = sorted(set(_MODULES) - ONLY_IN_A_WORKER)
 
 

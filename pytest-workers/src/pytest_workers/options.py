@@ -29,6 +29,8 @@ class Options:
         health_path: the path that is asked until the server answers.
         start_timeout: seconds to wait for the first answer.
         log: whether to print the servers' output after each test.
+        provided: dependencies that the Worker's own build provides, so that they are not vendored; `Project` reads
+            them from the project's own pyproject.toml.
     """
 
     project: Path
@@ -41,6 +43,7 @@ class Options:
     health_path: str = "/"
     start_timeout: float = 60.0
     log: bool = False
+    provided: list[str] = field(default_factory=list)
 
     def for_process(self, name: str | None) -> Options:
         """Give the options of one of several processes that share a test run.
@@ -69,6 +72,7 @@ KINDS = {
     "health-path": "a path that begins with /",
     "start-timeout": "a number of seconds above 0",
     "log": "true or false",
+    "provided": "a list of packages",
 }
 PATHS = ("project", "pins", "node-modules", "persist-to")
 
@@ -148,8 +152,8 @@ def _from_command_line(config: pytest.Config, table_vars: dict[str, str]) -> dic
     values: dict[str, Any] = {}
     here = Path(config.invocation_params.dir)
     for key in KINDS:
-        if key == "vars":
-            continue
+        if key in ("vars", "provided"):
+            continue  # the one is given a variable at a time, the other in the table only
         given = config.getoption(f"--workers-{key}")
         if given is not None:
             values[key] = _checked(f"--workers-{key}", key, _number(key, given), here)
@@ -188,6 +192,7 @@ def _checked(where: str, key: str, value: Any, folder: Path) -> Any:
         "health-path": isinstance(value, str) and value.startswith("/"),
         "start-timeout": number and 0 < value < float("inf"),
         "log": isinstance(value, bool),
+        "provided": isinstance(value, list) and all(isinstance(item, str) for item in value),
     }
     if valid.get(key, False):
         return value

@@ -19,8 +19,8 @@ from lunorash.errors import LunoraError
 __all__ = ["STAGED", "build", "write_generated"]
 
 STAGED: Final = Path(".lunora/worker")
-_TOOLING: Final = frozenset({"cli", "codegen", "config", "testing"})
-"""Parts of lunorash that run on the developer's machine only."""
+_TOOLING: Final = frozenset({"cli", "codegen", "config", "registry", "template", "testing"})
+"""Parts of lunorash that are used on the developer's machine only."""
 _LEFT_OUT: Final = frozenset({"__pycache__"})
 
 

@@ -11,8 +11,10 @@ from typing import Annotated
 
 import typer
 
+from lunorash.cli import registry
 from lunorash.cli.build import STAGED, build
 from lunorash.cli.codegen import codegen
+from lunorash.cli.init import init
 from lunorash.cli.local_server import DEFAULT_PORT, vendor_packages
 from lunorash.cli.options import FormatOption, ProjectOption
 from lunorash.cli.output import Format, Output
@@ -27,6 +29,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+app.command("init")(init)
+app.add_typer(registry.app, name="registry")
 
 
 @app.command("dev")

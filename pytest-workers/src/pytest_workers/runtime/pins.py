@@ -115,7 +115,8 @@ def check_complete(path: Path, pins: tuple[Pin, ...], needed: tuple[str, ...], w
             raise PinsMissingError(
                 f"{who} needs {name}, which {path.name} does not pin.",
                 "The pins file names everything that the Worker vendors.",
-                REMEDY,
+                f"{REMEDY} Or, if the Worker's own build provides it, name it in `provided` below "
+                "[tool.pytest-workers] of pyproject.toml.",
             )
 
 

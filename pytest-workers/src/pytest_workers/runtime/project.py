@@ -100,10 +100,11 @@ class Project:
         return self.folder / "python_modules"
 
     def dependencies(self) -> tuple[str, ...]:
-        """Name what the project's pyproject.toml says the Worker needs.
+        """Name what the project's pyproject.toml says has to be vendored.
 
         Returns:
-            Normalised names of `[project] dependencies`, without those that depend on a marker.
+            Normalised names of `[project] dependencies`, without those that depend on a marker, and without those
+            that `provided` of `[tool.pytest-workers]` names: the Worker's own build puts them beside its main module.
 
         Raises:
             ConfigInvalidError: (CONFIG_INVALID) pyproject.toml cannot be read.
@@ -121,6 +122,7 @@ def _read_pyproject(path: Path) -> dict[str, Any]:
 
 
 def _dependencies(pyproject: dict[str, Any]) -> tuple[str, ...]:
+    provided = _provided(pyproject)
     names = []
     for text in pyproject.get("project", {}).get("dependencies", []):
         try:
@@ -131,9 +133,21 @@ def _dependencies(pyproject: dict[str, Any]) -> tuple[str, ...]:
                 "A dependency is a name with an optional version range.",
                 f"Correct it: {error}",
             ) from None
-        if requirement.marker is None:
-            names.append(canonicalize_name(requirement.name))
+        name = canonicalize_name(requirement.name)
+        if requirement.marker is None and name not in provided:
+            names.append(name)
     return tuple(names)
+
+
+def _provided(pyproject: dict[str, Any]) -> frozenset[str]:
+    names = pyproject.get("tool", {}).get(TABLE, {}).get("provided", [])
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise ConfigInvalidError(
+            f"pyproject.toml: `provided` below [tool.{TABLE}] is {names!r}.",
+            "It is a list of packages that the Worker's own build provides.",
+            'Write `provided = ["name"]`.',
+        )
+    return frozenset(canonicalize_name(name) for name in names)
 
 
 def _find_pins(folder: Path, named: str | os.PathLike[str] | None, pyproject: dict[str, Any]) -> Path | None:
