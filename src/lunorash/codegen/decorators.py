@@ -10,7 +10,7 @@ from typing import Final
 
 from lunorash.codegen.diagnostics import Diagnostics
 from lunorash.codegen.names import Names
-from lunorash.codegen.scopes import FunctionNode, bound_names, inner, is_function, is_scope, nodes_of
+from lunorash.codegen.scopes import FunctionNode, global_uses, is_function
 from lunorash.codegen.source import Module, absolute
 from lunorash.refs import Kind
 
@@ -68,30 +68,11 @@ def decorated_functions(module: Module, names: Names, diagnostics: Diagnostics) 
 
 
 def _uses(module: Module, names: Names) -> Iterator[tuple[ast.expr, str]]:
-    """Every expression that is one of the decorators, and the decorator's name.
-
-    A parameter called ``query`` is none: each scope comes with the names that hide the module's from its own nodes,
-    and those that it passes on to the scopes inside it, which a class's are not.
-    """
-    nothing: frozenset[str] = frozenset()
-    waiting: list[tuple[list[ast.AST], frozenset[str], frozenset[str]]] = [(list(module.tree.body), nothing, nothing)]
-    while waiting:
-        roots, hidden, passed_on = waiting.pop()
-        for node in nodes_of(roots):
-            if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load):
-                name = _decorator_name(names.canonical(module, node))
-                if name is not None and _root(node) not in hidden:
-                    yield node, name
-            if is_scope(node):
-                inside = inner(node)
-                local = passed_on | bound_names(node, nodes_of(inside))
-                waiting.append((inside, local, passed_on if isinstance(node, ast.ClassDef) else local))
-
-
-def _root(node: ast.expr) -> str:
-    while isinstance(node, ast.Attribute):
-        node = node.value
-    return node.id if isinstance(node, ast.Name) else ""
+    """Every expression that is one of the decorators, and the decorator's name."""
+    for node in global_uses(module.tree):
+        name = _decorator_name(names.canonical(module, node))
+        if name is not None:
+            yield node, name
 
 
 def _decorator_name(dotted: str | None) -> str | None:

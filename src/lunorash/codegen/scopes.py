@@ -6,7 +6,17 @@ import ast
 from collections.abc import Iterable, Iterator
 from typing import TypeGuard
 
-__all__ = ["FunctionNode", "ScopeNode", "bound_names", "inner", "is_function", "is_scope", "nodes_of", "stored"]
+__all__ = [
+    "FunctionNode",
+    "ScopeNode",
+    "bound_names",
+    "global_uses",
+    "inner",
+    "is_function",
+    "is_scope",
+    "nodes_of",
+    "stored",
+]
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 ScopeNode = (
@@ -66,6 +76,27 @@ def bound_names(scope: ScopeNode, nodes: Iterable[ast.AST]) -> set[str]:
     return names - outer
 
 
+def global_uses(tree: ast.Module) -> Iterator[ast.Name | ast.Attribute]:
+    """Every expression such as ``a`` or ``a.b`` whose first name is the module's, wherever it stands.
+
+    A parameter called ``a`` is none: each scope comes with the names that hide the module's from its own nodes, and
+    those that it passes on to the scopes inside it, which a class's are not.
+    """
+    nothing: frozenset[str] = frozenset()
+    waiting: list[tuple[list[ast.AST], frozenset[str], frozenset[str]]] = [(list(tree.body), nothing, nothing)]
+    while waiting:
+        roots, hidden, passed_on = waiting.pop()
+        for node in nodes_of(roots):
+            if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load):
+                root = _root(node)
+                if root is not None and root not in hidden:
+                    yield node
+            if is_scope(node):
+                inside = inner(node)
+                local = passed_on | bound_names(node, nodes_of(inside))
+                waiting.append((inside, local, passed_on if isinstance(node, ast.ClassDef) else local))
+
+
 def stored(node: ast.AST) -> list[str]:
     """The names that one node binds in its scope."""
     if isinstance(node, ast.Name):
@@ -79,6 +110,12 @@ def stored(node: ast.AST) -> list[str]:
     if isinstance(node, ast.MatchMapping):
         return [node.rest] if node.rest else []
     return []
+
+
+def _root(node: ast.expr) -> str | None:
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else None
 
 
 def _outside(scope: ScopeNode) -> list[ast.AST]:
