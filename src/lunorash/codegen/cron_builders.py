@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, Literal, get_args
+from typing import Final, get_args
 
 from lunorash.codegen.diagnostics import Diagnostics
 from lunorash.codegen.names import Names, chain_of
@@ -17,13 +17,23 @@ __all__ = ["METHODS", "CronBuilders", "Origin", "assigned_names"]
 METHODS: Final = frozenset({*get_args(ScheduleKind), "cron"})
 """The builder's methods that declare a job."""
 
-Origin = Literal["ours", "foreign"]
-"""Who made a builder: `lunorash`, or a function of the same name of which nothing is known."""
-
 _HOMES: Final = ("lunorash.server", "lunorash.crons", "lunorash.crons.builder")
 _FUNCTION: Final = "cron_jobs"
 _FUNCTIONS: Final = frozenset(f"{home}.{_FUNCTION}" for home in _HOMES)
 _CLASSES: Final = frozenset(f"{home}.CronJobs" for home in _HOMES)
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Who made a builder.
+
+    Args:
+        ours: whether `lunorash` did, and not another function called `cron_jobs`, of which nothing is known.
+        function: the function, as messages name it.
+    """
+
+    ours: bool
+    function: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +53,7 @@ class CronBuilders:
     @classmethod
     def find(cls, names: Names) -> CronBuilders:
         """Follow builders from variable to variable: ``crons = cron_jobs()``, ``more = crons.daily(...)``."""
-        bound: dict[str, list[tuple[str, int]]] = {}
+        bound: dict[Origin | str, list[tuple[str, int]]] = {}
         for module in names.modules.values():
             for statement in module.tree.body:
                 targets = assigned_names(statement)
@@ -52,8 +62,9 @@ class CronBuilders:
                     bound.setdefault(source, []).extend((f"{module.name}.{name}", id(statement)) for name in targets)
         origins: dict[str, Origin] = {}
         statements: set[int] = set()
-        for origin in get_args(Origin):
-            waiting: list[str] = [origin]
+        made = [source for source in bound if isinstance(source, Origin)]
+        for origin in sorted(made, key=lambda each: (not each.ours, each.function)):
+            waiting: list[Origin | str] = [origin]
             while waiting:
                 for variable, statement_id in bound.get(waiting.pop(), ()):
                     statements.add(statement_id)
@@ -141,7 +152,7 @@ def assigned_names(statement: ast.stmt) -> list[str]:
     return found if len(found) == len(targets) else []
 
 
-def _source(statement: ast.stmt, module: Module, names: Names) -> str | None:
+def _source(statement: ast.stmt, module: Module, names: Names) -> Origin | str | None:
     """Where the value of an assignment comes from: who made it, or another dotted name."""
     value = statement.value if isinstance(statement, ast.Assign | ast.AnnAssign) else None
     while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in METHODS:
@@ -153,7 +164,9 @@ def _source(statement: ast.stmt, module: Module, names: Names) -> str | None:
 
 def _function_origin(module: Module, node: ast.expr, names: Names) -> Origin | None:
     dotted = names.canonical(module, node) or ""
-    if dotted in _FUNCTIONS or dotted in _CLASSES:
-        return "ours"
     chain = chain_of(node) or ("",)
-    return "foreign" if _FUNCTION in (dotted.rpartition(".")[2], chain[-1]) else None
+    if dotted in _FUNCTIONS or dotted in _CLASSES:
+        return Origin(True, ".".join(chain))
+    if _FUNCTION not in (dotted.rpartition(".")[2], chain[-1]):
+        return None
+    return Origin(False, dotted or f"{'.'.join(chain)}, which the module does not import by name")

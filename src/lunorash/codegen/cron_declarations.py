@@ -148,9 +148,9 @@ def _read_use(
     makes = builders.variable_origin(module, node) is None
     chain = positions.chain(node, makes=makes)
     shown = ast.unparse(node)
-    if origin == "foreign":
+    if not origin.ours:
         if chain.calls:
-            _report_foreign(module, chain.calls[0], node, builders, diagnostics)
+            _report_foreign(module, chain.calls[0], origin, diagnostics)
     elif makes and not chain.made and builders.is_class(module, node):
         pass  # as in an annotation; whoever gets a builder that way was handed it as a value
     elif chain.attribute not in (None, _READ):
@@ -178,16 +178,13 @@ def _report_hidden(positions: _Positions, chain: _Chain, shown: str, diagnostics
     )
 
 
-def _report_foreign(
-    module: Module, call: ast.Call, node: ast.expr, builders: CronBuilders, diagnostics: Diagnostics
-) -> None:
-    dotted = builders.names.canonical(module, node)
-    source = f"{dotted}, which is not ours" if dotted else f"{ast.unparse(node)}, which the module does not import"
+def _report_foreign(module: Module, call: ast.Call, origin: Origin, diagnostics: Diagnostics) -> None:
     diagnostics.report(
         "CRON_BUILDER_UNKNOWN",
         module.file,
         call.func.end_lineno or call.lineno,
-        f"the cron job is declared on {source}: it would never run. Write `from lunorash.server import cron_jobs`",
+        "the cron job would never run: it is declared on what was made by "
+        f"{origin.function}. Write `from lunorash.server import cron_jobs`, and make it by that",
     )
 
 

@@ -71,6 +71,8 @@ class _Reading:
     def read(self) -> ReadCron | None:
         names = ("name", self._schedule_name, "target", "args")
         self._bind(names)
+        if self.refused:  # what seems to be missing may be in what was not understood
+            return None
         name = self._read_name()
         schedule = self._read_schedule()
         target = self._read_target()

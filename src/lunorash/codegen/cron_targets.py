@@ -147,11 +147,11 @@ class CronTargets:
             there = [f"internal.{path.replace(':', '.')}" for path, each in self.functions.items() if each.internal]
             missing = f"{root}.{owner}.{name}" if owner else f"{root}.{name}"
             home = f"{path}.py"
-        close = difflib.get_close_matches(missing.replace("api.", "internal.", 1), there, n=3)
-        if close:
-            hint = f"did you mean {' or '.join(close)}?"
-        elif self._is_undecorated(owner, name):
+        close = difflib.get_close_matches(missing.replace("api.", "internal.", 1), there, n=2, cutoff=0.85)
+        if self._is_undecorated(owner, name):
             hint = f"{name} in {home} has no decorator; make it an @internal_mutation or @internal_action"
+        elif close:
+            hint = f"did you mean {' or '.join(close)}?"
         else:
             hint = f"define it in {home}, or correct the name" if owner else "name a function: internal.<module>.<name>"
         self._report(module, node, "CRON_TARGET_UNKNOWN", f"there is no {missing}; {hint}")
