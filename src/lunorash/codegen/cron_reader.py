@@ -33,29 +33,30 @@ _PART_OF_CODE: Final = {
 
 @dataclass(frozen=True, slots=True)
 class ReadCron:
-    """A cron job that was read.
+    """What was read of a cron job.
 
     Args:
-        job: the job.
+        name: its name, if that could be read.
+        job: the job; None if anything is wrong with it.
         notices: what is worth a word about it.
     """
 
-    job: CronJob
+    name: str | None
+    job: CronJob | None
     notices: tuple[str, ...]
 
 
-def read_cron(declaration: Declaration, targets: CronTargets, diagnostics: Diagnostics) -> ReadCron | None:
+def read_cron(declaration: Declaration, targets: CronTargets, diagnostics: Diagnostics) -> ReadCron:
     """Read a declaration.
 
     Args:
         declaration: the call.
         targets: what a job may run.
         diagnostics: is told what is wrong with it.
-
-    Returns:
-        the job, or None if there is anything wrong.
     """
-    return _Reading(declaration, targets, diagnostics).read()
+    reading = _Reading(declaration, targets, diagnostics)
+    job = reading.read()
+    return ReadCron(reading.name, None if reading.refused else job, tuple(reading.notices))
 
 
 @dataclass(slots=True)
@@ -66,9 +67,10 @@ class _Reading:
     targets: CronTargets
     diagnostics: Diagnostics
     given: dict[str, ast.expr] = field(default_factory=dict)
+    notices: list[str] = field(default_factory=list)
     refused: bool = False
 
-    def read(self) -> ReadCron | None:
+    def read(self) -> CronJob | None:
         names = ("name", self._schedule_name, "target", "args")
         self._bind(names)
         if self.refused:  # what seems to be missing may be in what was not understood
@@ -89,7 +91,14 @@ class _Reading:
         (job,) = builder.jobs()
         if target.function is not None:
             self._check_arguments(job, target.function)
-        return None if self.refused else ReadCron(job, tuple(self._notices(job, schedule, target)))
+        self.notices.extend(_notices(job, schedule if self._schedule_name == "expression" else None, target))
+        return job
+
+    @property
+    def name(self) -> str | None:
+        """The name, if it is a string that can be read."""
+        node = self.given.get("name")
+        return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
 
     @property
     def _schedule_name(self) -> str:
@@ -192,21 +201,21 @@ class _Reading:
                     self.given.get("args"),
                 )
 
-    def _notices(self, job: CronJob, schedule: Any, target: ReadTarget) -> Iterator[str]:
-        written = schedule if self._schedule_name == "expression" else job.expression
-        yield from CronExpression.parse(written).notices
-        if target.function is not None and target.function.kind == "query":
-            yield (
-                f"{job.target} is a query: it may only read, so all that becomes of a run is its recorded result. To "
-                "change anything make it a mutation or an action"
-            )
-
     def _refuse(self, code: str, problem: str, at: ast.expr | NotStaticError | None = None) -> None:
-        node = self.given.get("name")
-        name = node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
-        self._report(code, f"the cron job{'' if name is None else f' {shown(name)}'}: {problem}", at)
+        which = "" if self.name is None else f" {shown(self.name)}"
+        self._report(code, f"the cron job{which}: {problem}", at)
 
     def _report(self, code: str, message: str, at: ast.expr | NotStaticError | None) -> None:
         self.refused = True
         line = self.declaration.line if at is None else at.lineno
         self.diagnostics.report(code, self.declaration.module.file, line, message)
+
+
+def _notices(job: CronJob, written: str | None, target: ReadTarget) -> Iterator[str]:
+    """What is worth a word: about the expression as it was written, if one was, and about what runs."""
+    yield from CronExpression.parse(job.expression if written is None else written).notices
+    if target.function is not None and target.function.kind == "query":
+        yield (
+            f"{job.target} is a query: it may only read, so all that becomes of a run is its recorded result. "
+            "To change anything make it a mutation or an action"
+        )

@@ -48,11 +48,15 @@ def find_crons(
     """
     targets = CronTargets.of(names, functions, instances, diagnostics)
     found: list[AppCron] = []
+    named: list[tuple[str, int, str]] = []
     for declaration in find_declarations(names, diagnostics):
+        file, line = declaration.module.file, declaration.line
         read = read_cron(declaration, targets, diagnostics)
-        if read is not None:
-            found.append(AppCron(read.job, declaration.module.file, declaration.line, read.notices))
-    _check_names(found, diagnostics)
+        if read.name is not None:
+            named.append((file, line, read.name))
+        if read.job is not None:
+            found.append(AppCron(read.job, file, line, read.notices))
+    _check_names(named, diagnostics)
     return sorted(found, key=lambda cron: (cron.job.name, cron.file, cron.line))
 
 
@@ -65,16 +69,18 @@ def triggers(crons: Iterable[AppCron]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(cron.job.expression for cron in crons))
 
 
-def _check_names(crons: Iterable[AppCron], diagnostics: Diagnostics) -> None:
+def _check_names(named: Iterable[tuple[str, int, str]], diagnostics: Diagnostics) -> None:
     """Refuse two jobs of one name: a builder knows its own jobs only, and an app may have several builders."""
-    first: dict[str, AppCron] = {}
-    for cron in sorted(crons, key=lambda cron: (cron.file, cron.line)):
-        other = first.setdefault(cron.job.name, cron)
-        if other is not cron:
+    first: dict[str, tuple[str, int]] = {}
+    for file, line, name in sorted(named):
+        if name in first:
+            other = f"{first[name][0]}:{first[name][1]}"
             diagnostics.report(
                 "DUPLICATE_CRON_NAME",
-                cron.file,
-                cron.line,
-                f"there is a cron job named {shown(cron.job.name)} in {other.file}:{other.line} too; a run is known by "
-                "its job's name, so give one another",
+                file,
+                line,
+                f"there is a cron job named {shown(name)} in {other} too; a run is known by its job's name, so give "
+                "one another",
             )
+        else:
+            first[name] = (file, line)
