@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from lunorash.codegen.document import document, tolerated
+from lunorash.codegen.expression import WIDTH
 from lunorash.codegen.literals import literal, long_value
 from lunorash.crons import CronJob
 from lunorash.scheduler.options import DEFAULT_TIMEOUT_MS
@@ -42,8 +43,12 @@ def emit_crons(jobs: Sequence[CronJob]) -> str:
 
 def _triggers(expressions: Iterable[str]) -> list[str]:
     head = "LUNORA_CRON_TRIGGERS: Final[tuple[str, ...]] = ("
-    lines = [tolerated(f"    {literal(expression)},") for expression in expressions]
-    return [head, *lines, ")"] if lines else [f"{head})"]
+    literals = [literal(expression) for expression in expressions]
+    one_line = f"{head}{', '.join(literals)}{',' if len(literals) == 1 else ''})"
+    # the comma of a tuple of one keeps it on a line, where that of a longer one keeps it apart
+    if len(literals) < 2 and len(one_line) <= WIDTH:
+        return [one_line]
+    return [head, *(tolerated(f"    {each},") for each in literals), ")"]
 
 
 def _crons(by_expression: dict[str, list[CronJob]]) -> list[str]:
