@@ -20,90 +20,108 @@ from tests.codegen.cron_app import APP, HEAD, crons_module
 from tests.codegen.golden_app import source
 from tests.codegen.project import Project
 
-TARGETS: Final = (
-    "internal.deep.er.jobs.load",
-    "'deep.er.jobs:load'",
-    "workflows.onboarding",
-    "agents.support",
-    "api.presence.here",
-    "'no path'",
-)
-EXPRESSIONS: Final = ("* * * * *", "0 6 LW * *", "0 7 * * 1-5", "@daily", "0 0 31 2 *", "0 0 * * 0", "1 1 1 1 1", "x")
-OPTIONS: Final = (
-    "overlap='skip'",
-    "overlap='allow'",
-    "overlap='queue'",
-    "timeout=60_000",
-    "timeout=5 * 60 * 1000 - 1",
-    "timeout=1.5",
-    "timeout=-1",
-    "timeout=None",
-    "timeout=timedelta(minutes=2, seconds=0.5)",
-    "timeout=timedelta(0, 90)",
-    "timeout=timedelta(hours=1)",
-    "retry=RetryPolicy()",
-    "retry=RetryPolicy(max_attempts=3, backoff='linear', base_ms=10 * 1000, max_ms=None, jitter=0.25)",
-    "retry=RetryPolicy(max_attempts=0)",
-    "retry=None",
-    "retry=5",
-    "other=1",
-)
+RIGHT: Final = {
+    "targets": ("internal.deep.er.jobs.load", "'deep.er.jobs:load'", "workflows.onboarding", "agents.support"),
+    "options": (
+        "overlap='skip'",
+        "overlap='allow'",
+        "timeout=60_000",
+        "timeout=5 * 60 * 1000 - 1",
+        "timeout=1.5",
+        "timeout=None",
+        "timeout=timedelta(minutes=2, seconds=0.5)",
+        "timeout=timedelta(0, 90)",
+        "retry=None",
+        "retry=RetryPolicy()",
+        "retry=RetryPolicy(max_attempts=3, backoff='linear', base_ms=10 * 1000, max_ms=None, jitter=0.25)",
+    ),
+    "schedules": (
+        "interval {'minutes': 5}",
+        "interval {'hours': 6}",
+        "hourly {'minute_utc': 17}",
+        "daily {'minute_utc': 0, 'hour_utc': 23}",
+        "weekly {'day_of_week': 'Sunday', 'hour_utc': 8, 'minute_utc': 0}",
+        "monthly {'day': 31, 'hour_utc': 0, 'minute_utc': 0}",
+        "cron '* * * * *'",
+        "cron '0 6 LW jan-mar *'",
+        "cron '0 7 * * 1-5'",
+        "cron '5,10 */2 1-7 * *'",
+    ),
+}
+WRONG: Final = {
+    "targets": ("api.presence.here", "'no path'", "5"),
+    "options": (
+        "overlap='queue'",
+        "timeout=-1",
+        "timeout=True",
+        "timeout=timedelta(hours=1)",
+        "retry=RetryPolicy(max_attempts=0)",
+        "retry=5",
+        "other=1",
+    ),
+    "schedules": (
+        "interval {}",
+        "interval {'minutes': 45}",
+        "interval {'minutes': 5, 'hours': 1}",
+        "hourly {'minute_utc': 60}",
+        "daily {'hour_utc': 9}",
+        "weekly {'day_of_week': 'mon', 'hour_utc': 8, 'minute_utc': 0}",
+        "monthly {'day': True, 'hour_utc': 0, 'minute_utc': 0}",
+        "daily '* * * * *'",
+        "cron {'minutes': 5}",
+        "cron '@daily'",
+        "cron '0 0 31 2 *'",
+        "cron '0 0 * * 0'",
+        "cron '1 1 1 1 1'",
+        "cron 'x'",
+    ),
+    "names": ("''", "' '", "5", "None", "'\\ud800'", "'" + "x" * 201 + "'", "'a\\n'"),
+    "args": ("[1]", "{1: 2}", "{'a': (1, 2)}", "{'a': 1e999}", "{'a': ...}", "{'a': 1j}", "5"),
+}
 
-numbers = st.integers(-1, 61)
-schedules = st.one_of(
-    st.builds("interval {!r}".format, st.dictionaries(st.sampled_from(("minutes", "hours")), numbers, max_size=2)),
-    st.builds("hourly {!r}".format, st.fixed_dictionaries({"minute_utc": numbers})),
-    st.builds("daily {!r}".format, st.fixed_dictionaries({"hour_utc": numbers, "minute_utc": st.just(0)})),
-    st.builds(
-        "weekly {!r}".format,
-        st.fixed_dictionaries(
-            {"day_of_week": st.sampled_from(("monday", "Sunday", "mon")), "hour_utc": st.just(8)},
-            optional={"minute_utc": numbers},
-        ),
-    ),
-    st.builds(
-        "monthly {!r}".format,
-        st.fixed_dictionaries({"day": numbers, "hour_utc": st.just(0), "minute_utc": st.just(0)}),
-    ),
-    st.builds("cron {!r}".format, st.sampled_from(EXPRESSIONS)),
-)
 json_values: st.SearchStrategy[Any] = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=30), inner, max_size=4),
     max_leaves=12,
 )
-arguments = st.one_of(
-    st.just("{}"),
-    st.just("None"),
-    st.builds(repr, st.dictionaries(st.text(max_size=20), json_values, max_size=4)),
-    st.sampled_from(("[1]", "{1: 2}", "{'a': (1, 2)}", "{'a': b'bytes'}", "{'a': 1e999}", "{'a': ...}", "{'a': 1j}")),
+right_args = st.sampled_from(("{}", "None", "{'a': b'bytes'}")) | st.builds(
+    repr, st.dictionaries(st.text(max_size=20), json_values, max_size=4)
 )
-names = st.text(min_size=1, max_size=12) | st.sampled_from(("a", "b", "ä", " ", "\ud800", "x" * 201))
+
+odd_texts = st.text("a\u00e4\"\\'{}", max_size=5)
 
 
 @st.composite
-def declarations(draw: st.DrawFn) -> str:
-    """One call, its arguments given by position or by name."""
-    method, _, schedule = draw(schedules).partition(" ")
-    parts = [draw(names).__repr__(), schedule, draw(st.sampled_from(TARGETS))]
-    parts += [draw(arguments)] if draw(st.booleans()) else []
+def declarations(draw: st.DrawFn, number: int, mistake: str) -> str:
+    """One call, its arguments given by position or by name, with one mistake at most."""
+
+    def part(kind: str) -> str:
+        return draw(st.sampled_from((WRONG if mistake == kind else RIGHT)[kind]))
+
+    method, _, schedule = part("schedules").partition(" ")
+    right_name = repr(f"{number} {draw(odd_texts)}".strip())
+    parts = [part("names") if mistake == "names" else right_name, schedule, part("targets")]
+    if mistake == "args" or draw(st.booleans()):
+        parts.append(part("args") if mistake == "args" else draw(right_args))
+    options = draw(st.lists(st.sampled_from(RIGHT["options"]), max_size=2, unique_by=lambda each: each[:5]))
+    if mistake == "options":
+        options = [part("options")]
     keywords = ("name", "expression" if method == "cron" else "schedule", "target", "args")
     by_position = draw(st.integers(0, len(parts)))
-    written = [part if index < by_position else f"{keywords[index]}={part}" for index, part in enumerate(parts)]
-    options = draw(st.lists(st.sampled_from(OPTIONS), max_size=2, unique_by=lambda each: each.partition("=")[0]))
+    written = [each if index < by_position else f"{keywords[index]}={each}" for index, each in enumerate(parts)]
     return f".{method}({', '.join([*written, *options])})"
 
 
 @st.composite
 def modules(draw: st.DrawFn) -> str:
-    """Several calls, as statements or chained."""
-    calls = draw(st.lists(declarations(), max_size=4))
-    joiner = draw(st.sampled_from(("\ncrons", "\n    ")))
-    return (
-        f"(crons{joiner.join(calls)})\n"
-        if calls and joiner != "\ncrons"
-        else "".join(f"crons{call}\n" for call in calls)
-    )
+    """Several calls, as statements or chained; in half of the modules there may be mistakes."""
+    mistakes = st.sampled_from(("", "", *WRONG)) if draw(st.booleans()) else st.just("")
+    same_name = draw(st.sampled_from((False, False, False, True)))
+    count = draw(st.integers(1, 4))
+    calls = [draw(declarations(0 if same_name else number, draw(mistakes))) for number in range(count)]
+    if draw(st.booleans()):
+        return "(crons\n    " + "\n    ".join(calls) + "\n)\n"
+    return "".join(f"crons{call}\n" for call in calls)
 
 
 def importer(generated: dict[str, str]) -> Callable[..., Any]:
@@ -179,13 +197,21 @@ def test_a_module_that_is_run_and_the_same_read_give_the_same_jobs() -> None:
     assert min(seen.values()) > 20, seen
 
 
-def test_every_single_option_is_read_as_it_is_run(project: Project) -> None:
+def test_every_part_is_read_as_it_is_run(project: Project) -> None:
     project.write(crons_module("")).generate()
     generated = project.generated()
-    for option in OPTIONS:
-        agreed(f"crons.cron('a', '* * * * *', 'deep.er.jobs:load', {option})\n", project, generated)
-    for method in ("'@hourly'", "'0 0 L-3 * *'", "'0 0 * * FRIL'", "'5,10 */2 1-7 jan-mar *'"):
-        agreed(f"crons.cron('a', {method}, agents.support)\n", project, generated)
+    for parts, refused in ((RIGHT, False), (WRONG, True)):
+        for schedule in parts["schedules"]:
+            method, _, written = schedule.partition(" ")
+            assert agreed(f"crons.{method}('a', {written}, agents.support)\n", project, generated) == refused
+        for target in parts["targets"]:
+            assert agreed(f"crons.cron('a', '* * * * *', {target})\n", project, generated) == refused
+        for option in parts["options"]:
+            assert agreed(f"crons.cron('a', '* * * * *', agents.support, {option})\n", project, generated) == refused
+    for name in WRONG["names"]:
+        assert agreed(f"crons.cron({name}, '* * * * *', agents.support)\n", project, generated)
+    for args in WRONG["args"]:
+        assert agreed(f"crons.cron('a', '* * * * *', agents.support, {args})\n", project, generated)
 
 
 def test_the_golden_app_is_read_as_it_is_run(project: Project) -> None:

@@ -225,6 +225,18 @@ HIDDEN: Final = {
     "a builder made in a function": ("def f():\n    cron_jobs()", "CRON_NOT_STATIC", 10, "inside the function f"),
     "a builder made by an alias": ("make = cron_jobs", "CRON_NOT_STATIC", 9, "cron_jobs is used as a value"),
     "a builder made by a walrus": ("(c := cron_jobs())", "CRON_NOT_STATIC", 9, "called as a value"),
+    "a class of one's own": (
+        "from lunorash.server import CronJobs\nclass C(CronJobs): ...",
+        "CRON_NOT_STATIC",
+        10,
+        "CronJobs is used",
+    ),
+    "another name of the class": (
+        "from lunorash.server import CronJobs\nC = CronJobs",
+        "CRON_NOT_STATIC",
+        10,
+        "CronJobs is used as a value",
+    ),
     "imported in a function": (
         "def f():\n    from lunorash.server import cron_jobs as c\n    c()",
         "CRON_NOT_STATIC",
@@ -329,6 +341,17 @@ def test_what_is_wrong_with_a_function_is_not_said_twice(project: Project) -> No
     assert project.problems() == [("ARGUMENT_NOT_ANNOTATED", "presence.py", 3)]
 
 
+def test_a_mistake_in_the_module_of_crons_hides_no_other_there(project: Project) -> None:
+    project.write(crons_module(f"{daily(name='5')}\n{daily('internal.crons.run')}\n"))
+    assert project.problems() == [("CRON_NAME_INVALID", "crons.py", 9), ("CRON_TARGET_UNKNOWN", "crons.py", 10)]
+
+
+def test_another_function_of_the_name_may_be_used_for_anything(project: Project) -> None:
+    text = "from other import cron_jobs\njobs = cron_jobs()\njobs = sorted(jobs)\nprint(jobs, cron_jobs)\n"
+    project.write({"m.py": text, "n.py": "from .m import *\ndef f():\n    from .m import jobs\n"})
+    assert project.problems() == []
+
+
 def test_a_star_import_that_hides_a_builder(project: Project) -> None:
     project.write({**crons_module(GOOD), "more.py": "from lunora.crons import *\ncrons.daily()\n"})
     assert project.problems() == [("STAR_IMPORT", "more.py", 1)]
@@ -341,7 +364,15 @@ def test_a_builder_of_another_module_is_watched_as_its_own(project: Project) -> 
 
 
 @pytest.mark.parametrize(
-    "expression", ["crons" + ".x" * 3_000, "-" * 3_000 + "1", "+".join(["1"] * 3_000), "f" + "()" * 3_000]
+    "expression",
+    [
+        "crons" + ".x" * 3_000,
+        "crons" + ".x" * 900 + ".cron_jobs",
+        "internal." + "x" * 99_999,
+        "-" * 3_000 + "1",
+        "+".join(["1"] * 3_000),
+        "f" + "()" * 3_000,
+    ],
 )
 def test_a_deep_expression_is_refused_and_never_breaks_the_generator(expression: str, project: Project) -> None:
     project.write(crons_module(f"crons.daily({', '.join([expression] * 4)}, timeout={expression})"))

@@ -26,6 +26,7 @@ FOUND: Final = {
     "as it is assigned": f"from lunorash.crons.builder import cron_jobs\nc = cron_jobs().interval{SWEEP}\n",
     "with an annotation": "from lunorash.server import CronJobs, cron_jobs\n"
     f"c: CronJobs = cron_jobs()\nc.interval{SWEEP}\n",
+    "declared before": f"from lunorash.server import cron_jobs\nc: object\nc = cron_jobs()\nc.interval{SWEEP}\n",
     "of the class": f"from lunorash.server import CronJobs\nc = CronJobs()\nc.interval{SWEEP}\n",
     "under an alias": f"from lunorash.server import cron_jobs as make\nc = make()\nc.interval{SWEEP}\n",
     "of a module": f"import lunorash.server as s\nc = s.cron_jobs()\nc.interval{SWEEP}\n",

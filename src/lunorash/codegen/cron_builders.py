@@ -19,6 +19,7 @@ METHODS: Final = frozenset({*get_args(ScheduleKind), "cron"})
 
 _HOMES: Final = ("lunorash.server", "lunorash.crons", "lunorash.crons.builder")
 _FUNCTION: Final = "cron_jobs"
+_SHOWN: Final = 100
 _FUNCTIONS: Final = frozenset(f"{home}.{_FUNCTION}" for home in _HOMES)
 _CLASSES: Final = frozenset(f"{home}.CronJobs" for home in _HOMES)
 
@@ -43,7 +44,7 @@ class CronBuilders:
     Args:
         names: what names stand for.
         origins: who made the builder in each variable, by its absolute dotted name.
-        statements: the ids of the statements that put the builders there.
+        statements: the ids of the statements that put builders of ours there.
     """
 
     names: Names
@@ -67,7 +68,8 @@ class CronBuilders:
             waiting: list[Origin | str] = [origin]
             while waiting:
                 for variable, statement_id in bound.get(waiting.pop(), ()):
-                    statements.add(statement_id)
+                    if origin.ours:
+                        statements.add(statement_id)
                     if variable not in origins:
                         origins[variable] = origin
                         waiting.append(variable)
@@ -105,8 +107,9 @@ class CronBuilders:
 
     def _check_rebound(self, module: Module, diagnostics: Diagnostics) -> None:
         for name, bindings in module.bindings.items():
-            first = next((binding for binding in bindings if self._binds_builder(binding)), None)
-            other = next((binding for binding in bindings if not self._binds_builder(binding)), None)
+            binding_it = [binding for binding in bindings if not _is_bare_annotation(binding.node)]
+            first = next((binding for binding in binding_it if self._binds_builder(binding)), None)
+            other = next((binding for binding in binding_it if not self._binds_builder(binding)), None)
             if first is not None and other is not None:
                 diagnostics.report(
                     "CRON_BUILDER_REBOUND",
@@ -138,7 +141,7 @@ class CronBuilders:
 
     def _stands_for_builder(self, dotted: str) -> bool:
         origin = self.names.follow(dotted)
-        return origin in _FUNCTIONS or origin in self.origins
+        return origin in _FUNCTIONS or (origin in self.origins and self.origins[origin].ours)
 
 
 def assigned_names(statement: ast.stmt) -> list[str]:
@@ -150,6 +153,10 @@ def assigned_names(statement: ast.stmt) -> list[str]:
         targets = [statement.target]
     found = [target.id for target in targets if isinstance(target, ast.Name)]
     return found if len(found) == len(targets) else []
+
+
+def _is_bare_annotation(node: ast.AST) -> bool:
+    return isinstance(node, ast.AnnAssign) and node.value is None
 
 
 def _source(statement: ast.stmt, module: Module, names: Names) -> Origin | str | None:
@@ -169,4 +176,4 @@ def _function_origin(module: Module, node: ast.expr, names: Names) -> Origin | N
         return Origin(True, ".".join(chain))
     if _FUNCTION not in (dotted.rpartition(".")[2], chain[-1]):
         return None
-    return Origin(False, dotted or f"{'.'.join(chain)}, which the module does not import by name")
+    return Origin(False, dotted[-_SHOWN:] or f"{chain[-1]}, which the module does not import by name")

@@ -10,7 +10,7 @@ from typing import Final
 
 from lunorash.codegen.cron_builders import METHODS, CronBuilders, Origin, assigned_names
 from lunorash.codegen.diagnostics import Diagnostics
-from lunorash.codegen.names import Names
+from lunorash.codegen.names import Names, chain_of
 from lunorash.codegen.scopes import global_uses, is_function
 from lunorash.codegen.source import Module
 
@@ -147,12 +147,14 @@ def _read_use(
     module = positions.module
     makes = builders.variable_origin(module, node) is None
     chain = positions.chain(node, makes=makes)
-    shown = ast.unparse(node)
+    shown = ".".join(chain_of(node) or ())
     if not origin.ours:
         if chain.calls:
             _report_foreign(module, chain.calls[0], origin, diagnostics)
     elif makes and not chain.made and builders.is_class(module, node):
-        pass  # as in an annotation; whoever gets a builder that way was handed it as a value
+        # in an annotation it makes nothing, and whoever gets a builder that way was handed it as a value
+        if isinstance(positions.parents[id(node)], ast.ClassDef | ast.Assign):
+            _report_hidden(positions, chain, shown, diagnostics)
     elif chain.attribute not in (None, _READ):
         _report_attribute(module, node, shown, chain.attribute or "", diagnostics)
     elif positions.is_statement(chain.whole) and (chain.made or not makes):

@@ -22,6 +22,7 @@ from lunorash.refs import AgentReference, FunctionReference, Target, WorkflowRef
 __all__ = ["CronTargets", "ReadTarget"]
 
 _ROOTS: Final = ("internal", "api", "workflows", "agents")
+_MAX_NAME: Final = 200
 _KINDS: Final[Mapping[str, InstanceKind]] = {"workflows": "workflow", "agents": "agent"}
 _REFERENCES: Final[Mapping[str, type[WorkflowReference] | type[AgentReference]]] = {
     "workflows": WorkflowReference,
@@ -50,12 +51,14 @@ class CronTargets:
         names: what names stand for.
         functions: the app's functions, by path.
         instances: its workflows and agents, by kind and name.
+        broken: the files in which something is wrong, so that not all of what they define may be known.
         diagnostics: is told what is wrong with a target.
     """
 
     names: Names
     functions: Mapping[str, AppFunction]
     instances: Mapping[tuple[InstanceKind, str], AppInstance]
+    broken: frozenset[str]
     diagnostics: Diagnostics
 
     @classmethod
@@ -78,6 +81,7 @@ class CronTargets:
             names,
             {function.path: function for function in functions},
             {(instance.kind, instance.name): instance for instance in instances},
+            diagnostics.files(),
             diagnostics,
         )
 
@@ -138,7 +142,7 @@ class CronTargets:
     def _report_unknown(self, module: Module, node: ast.expr, root: str, owner: str, name: str) -> None:
         """Say that there is no such target, unless what is wrong with its module says so already."""
         path = f"{APP}/{owner.replace('.', '/')}"
-        if self.diagnostics.concern(f"{path}.py") or self.diagnostics.concern(f"{path}/__init__.py"):
+        if {f"{path}.py", f"{path}/__init__.py"} & self.broken:
             return
         if root in _KINDS:
             there = [f"{root}.{other}" for kind, other in self.instances if kind == _KINDS[root]]
@@ -147,14 +151,15 @@ class CronTargets:
             there = [f"internal.{path.replace(':', '.')}" for path, each in self.functions.items() if each.internal]
             missing = f"{root}.{owner}.{name}" if owner else f"{root}.{name}"
             home = f"{path}.py"
-        close = difflib.get_close_matches(missing.replace("api.", "internal.", 1), there, n=2, cutoff=0.85)
+        meant = missing.replace("api.", "internal.", 1)[:_MAX_NAME]
+        close = difflib.get_close_matches(meant, there, n=2, cutoff=0.85)
         if self._is_undecorated(owner, name):
             hint = f"{name} in {home} has no decorator; make it an @internal_mutation or @internal_action"
         elif close:
             hint = f"did you mean {' or '.join(close)}?"
         else:
             hint = f"define it in {home}, or correct the name" if owner else "name a function: internal.<module>.<name>"
-        self._report(module, node, "CRON_TARGET_UNKNOWN", f"there is no {missing}; {hint}")
+        self._report(module, node, "CRON_TARGET_UNKNOWN", f"there is no {missing[:_MAX_NAME]}; {hint}")
 
     def _is_undecorated(self, owner: str, name: str) -> bool:
         module = self.names.modules.get(f"{APP}.{owner}")

@@ -45,9 +45,9 @@ class Diagnostics:
         """Add one."""
         self._found.add(Diagnostic(file, line, code, message))
 
-    def concern(self, file: str) -> bool:
-        """Whether there is one about a file: what else is missing there may be its consequence."""
-        return any(diagnostic.file == file for diagnostic in self._found)
+    def files(self) -> frozenset[str]:
+        """The files that they are about: what is missed there may be their consequence."""
+        return frozenset(diagnostic.file for diagnostic in self._found)
 
     def sorted(self) -> tuple[Diagnostic, ...]:
         """All of them, by file and line."""
