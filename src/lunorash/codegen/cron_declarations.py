@@ -167,15 +167,17 @@ def _read_use(
 
 def _report_hidden(positions: _Positions, chain: _Chain, shown: str, diagnostics: Diagnostics) -> None:
     place = positions.place(chain.whole)
-    what = f"{shown}() is called" if chain.made else f"{shown} is used"
     if chain.calls:
-        what = "a cron job is declared"
+        what = f"a cron job is declared {place or 'as part of a larger expression'}"
+    else:
+        what = f"{shown}() is called" if chain.made else f"{shown} is used"
+        what = f"{what} {place or 'as a value'}"
     line = chain.calls[0].func.end_lineno if chain.calls else None
     diagnostics.report(
         "CRON_NOT_STATIC",
         positions.module.file,
         line or chain.whole.lineno,
-        f"{what} {place or 'as a value'}, so which jobs there are cannot be read off the source; "
+        f"{what}, so which jobs there are cannot be read off the source; "
         "declare each in a statement of its own at the top level of the module, such as crons.daily(...)",
     )
 

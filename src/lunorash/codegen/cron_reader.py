@@ -112,7 +112,9 @@ class _Reading:
                 self._refuse("CRON_NON_STATIC_VALUE", "arguments are unpacked into the call; write them out", argument)
             elif index >= len(names):
                 self._refuse(
-                    "CRON_OPTION_INVALID", f"there are more than {', '.join(names)}; give options by name", argument
+                    "CRON_OPTION_INVALID",
+                    f"only {', '.join(names)} can be given by position; give options by name",
+                    argument,
                 )
             else:
                 self.given[names[index]] = argument
@@ -127,21 +129,19 @@ class _Reading:
                 self.given[keyword.arg] = keyword.value
 
     def _read_name(self) -> Any:
-        rule = "a string, so that it can be read off the source"
-        return self._read("name", "CRON_NAME_NOT_STATIC", f"its name must be {rule}")
+        return self._read("name", "CRON_NAME_NOT_STATIC", "a string that is written out")
 
     def _read_schedule(self) -> Any:
         if self._schedule_name == "expression":
-            return self._read("expression", "CRON_EXPR_NOT_STATIC", 'its expression must be a string: "0 8 * * MON"')
-        node = self.given.get("schedule")
-        inside = isinstance(node, ast.Dict)
-        rule = "its values must be literals" if inside else "its schedule must be written out, as a dict"
-        return self._read("schedule", "CRON_NON_STATIC_VALUE" if inside else "CRON_SCHEDULE_NOT_STATIC", rule)
+            return self._read("expression", "CRON_EXPR_NOT_STATIC", 'a string that is written out: "0 8 * * MON"')
+        inside = isinstance(self.given.get("schedule"), ast.Dict)
+        code = "CRON_NON_STATIC_VALUE" if inside else "CRON_SCHEDULE_NOT_STATIC"
+        return self._read("schedule", code, "a dict that is written out, of literals")
 
     def _read_target(self) -> ReadTarget | None:
         node = self.given.get("target")
         if node is None:
-            self._refuse("CRON_NON_STATIC_FN", "it has no target; write a reference such as internal.billing.charge")
+            self._refuse("CRON_NON_STATIC_FN", "there is no target; write a reference such as internal.billing.charge")
             return None
         target = self.targets.read(node, self.declaration.module)
         self.refused = self.refused or target is None
@@ -150,9 +150,8 @@ class _Reading:
     def _read_args(self) -> Any:
         if "args" not in self.given:
             return None
-        return self._read(
-            "args", "CRON_NON_STATIC_VALUE", "its args must be literals, for they are read and never computed"
-        )
+        rule = "a dict that is written out, of literals: it is read when code is generated, and never computed"
+        return self._read("args", "CRON_NON_STATIC_VALUE", rule)
 
     def _read_option(self, option: str) -> Any:
         if option not in _OPTIONS:
@@ -163,8 +162,7 @@ class _Reading:
         except NotStaticError as error:
             self._refuse(
                 "CRON_OPTION_NOT_STATIC",
-                f"{option} is or contains {error.what}; write a literal, timedelta(minutes=2) or "
-                "RetryPolicy(max_attempts=3)",
+                f"{option} {_is(error, node)}; write a literal, timedelta(minutes=2) or RetryPolicy(max_attempts=3)",
                 error,
             )
         except LunoraError as error:
@@ -176,12 +174,12 @@ class _Reading:
     def _read(self, part: str, code: str, rule: str) -> Any:
         node = self.given.get(part)
         if node is None:
-            self._refuse(code, f"there is no {part}; {rule}")
+            self._refuse(code, f"there is no {part}; it must be {rule}")
             return None
         try:
             return read_literal(node)
         except NotStaticError as error:
-            self._refuse(code, f"its {part} is or contains {error.what}; {rule}", error)
+            self._refuse(code, f"{part} {_is(error, node)}; it must be {rule}", error)
             return None
 
     def _check_arguments(self, job: CronJob, function: AppFunction) -> None:
@@ -209,6 +207,10 @@ class _Reading:
         self.refused = True
         line = self.declaration.line if at is None else at.lineno
         self.diagnostics.report(code, self.declaration.module.file, line, message)
+
+
+def _is(error: NotStaticError, part: ast.expr) -> str:
+    return f"{'is' if error.node is part else 'contains'} {error.what}"
 
 
 def _notices(job: CronJob, written: str | None, target: ReadTarget) -> Iterator[str]:

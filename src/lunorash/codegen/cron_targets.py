@@ -148,7 +148,7 @@ class CronTargets:
             there = [f"{root}.{other}" for kind, other in self.instances if kind == _KINDS[root]]
             missing, home = f"{root}.{name}", f"{APP}/{root}.py"
         else:
-            there = [f"internal.{path.replace(':', '.')}" for path, each in self.functions.items() if each.internal]
+            there = [f"internal.{each.module}.{each.name}" for each in self.functions.values() if each.internal]
             missing = f"{root}.{owner}.{name}" if owner else f"{root}.{name}"
             home = f"{path}.py"
         meant = missing.replace("api.", "internal.", 1)[:_MAX_NAME]

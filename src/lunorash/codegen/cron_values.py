@@ -30,10 +30,16 @@ _ARITHMETIC: Final[MappingProxyType[type[ast.operator], Callable[[Any, Any], Any
 
 
 class NotStaticError(Exception):
-    """What cannot be read off the source: where, and what it is."""
+    """What cannot be read off the source.
+
+    Args:
+        node: where.
+        what: what it is, as a message names it.
+    """
 
     def __init__(self, node: ast.AST, what: str) -> None:
         super().__init__(what)
+        self.node = node
         self.lineno: int = getattr(node, "lineno", 1)
         self.what = what
 
@@ -58,7 +64,9 @@ def read_option(node: ast.expr, module: Module, names: Names) -> Any:
         return _number_or_literal(node)
     called = _CALLABLE.get(names.canonical(module, node.func) or "")
     if called is None:
-        raise NotStaticError(node, f"a call of {_named(node.func)}, which is neither timedelta nor RetryPolicy")
+        raise NotStaticError(
+            node, f"a call of {_named(node.func)}, which is neither datetime's timedelta nor our RetryPolicy"
+        )
     keywords = {}
     for keyword in node.keywords:
         if keyword.arg is None:
@@ -69,7 +77,7 @@ def read_option(node: ast.expr, module: Module, names: Names) -> Any:
 
 def _literal(node: ast.expr, depth: int) -> Any:
     if depth > _MAX_DEPTH:
-        raise NotStaticError(node, f"nested more than {_MAX_DEPTH} levels deep")
+        raise NotStaticError(node, f"something nested more than {_MAX_DEPTH} levels deep")
     if isinstance(node, ast.Constant):
         return node.value
     if isinstance(node, ast.UnaryOp):
@@ -107,7 +115,7 @@ def _number_or_literal(node: ast.expr) -> Any:
 
 def _number(node: ast.expr, depth: int) -> int | float:
     if depth > _MAX_DEPTH:
-        raise NotStaticError(node, f"nested more than {_MAX_DEPTH} levels deep")
+        raise NotStaticError(node, f"something nested more than {_MAX_DEPTH} levels deep")
     if isinstance(node, ast.BinOp):
         operate = _ARITHMETIC.get(type(node.op))
         if operate is None:
