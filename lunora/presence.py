@@ -42,3 +42,10 @@ async def sweep(ctx: MutationContext, room_id: str) -> int:
     if ctx.db.fetch_one("SELECT 1 FROM presence WHERE room_id = ? LIMIT 1", room_id):
         await ctx.scheduler.run_after(timedelta(minutes=1), internal.presence.sweep, {"room_id": room_id})
     return len(gone)
+
+
+@internal_mutation
+def tidy(ctx: MutationContext, gone_for_minutes: int) -> int:
+    """Forget who has not been seen for long in any room, as a cron job; returns how many."""
+    before = int(ctx.now.timestamp() * 1000) - gone_for_minutes * 60_000
+    return len(ctx.db.fetch_all("DELETE FROM presence WHERE seen_at <= ? RETURNING user_id", before))

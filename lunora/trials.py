@@ -79,3 +79,12 @@ async def end_trial(ctx: MutationContext, user_id: str) -> None:
     invoice_id = f"{user_id}-{ctx.now:%Y%m%d}"
     ctx.db.execute("INSERT OR IGNORE INTO invoices VALUES (?, ?, ?, NULL)", invoice_id, user_id, trial["plan"])
     await ctx.scheduler.run_after(0, internal.billing.charge, {"invoice_id": invoice_id})
+
+
+@internal_mutation
+def forget(ctx: MutationContext, after_days: int) -> int:
+    """Forget trials that were over long ago, as a cron job; returns how many."""
+    before = round((ctx.now - timedelta(days=after_days)).timestamp() * 1000)
+    return len(
+        ctx.db.fetch_all("DELETE FROM trials WHERE state <> 'running' AND ends_at <= ? RETURNING user_id", before)
+    )

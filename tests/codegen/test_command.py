@@ -20,7 +20,7 @@ def command(project: Project, *arguments: str) -> int:
 def test_it_writes_and_says_how_much(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
     project.write({"m.py": FUNCTION})
     assert command(project) == 0
-    assert capsys.readouterr().out == "lunora codegen: 9 files changed in lunora/_generated\n"
+    assert capsys.readouterr().out == "lunora codegen: 10 files changed in lunora/_generated\n"
     assert '"m:f"' in project.generated()["api.py"]
     assert command(project) == 0
     assert capsys.readouterr().out == "lunora codegen: no files changed in lunora/_generated\n"

@@ -25,7 +25,7 @@ def test_app_code_is_never_imported(project: Project) -> None:
 
 def test_references_import_no_module_of_the_app(project: Project) -> None:
     project.write(source()).generate()
-    names = ("api", "internal", "workflows", "agents", "server", "scheduler")
+    names = ("api", "internal", "workflows", "agents", "server", "scheduler", "crons")
     loaded = run_python(
         project,
         f"import sys, importlib\nfor name in {names!r}: importlib.import_module('lunora._generated.' + name)\n"

@@ -45,6 +45,10 @@ class Diagnostics:
         """Add one."""
         self._found.add(Diagnostic(file, line, code, message))
 
+    def files(self) -> frozenset[str]:
+        """The files that they are about: what is missed there may be their consequence."""
+        return frozenset(diagnostic.file for diagnostic in self._found)
+
     def sorted(self) -> tuple[Diagnostic, ...]:
         """All of them, by file and line."""
         return tuple(sorted(self._found))

@@ -13,14 +13,22 @@ from __future__ import annotations
 
 from lunorash import server
 
+from .crons import LUNORA_CRONS
 from .registry import AGENTS, FUNCTIONS, MIGRATIONS, WORKFLOWS
 
 __all__ = ["define_app"]
 
 
 def define_app() -> server.AppBuilder:
-    """Start to put this app's Worker together: its functions, migrations, workflows and agents are in it."""
-    return server.define_app().functions(FUNCTIONS).migrations(MIGRATIONS).workflows(WORKFLOWS).agents(AGENTS)
+    """Start to put this app's Worker together: its functions, migrations, workflows, agents and crons are in it."""
+    return (
+        server.define_app()
+        .functions(FUNCTIONS)
+        .migrations(MIGRATIONS)
+        .workflows(WORKFLOWS)
+        .agents(AGENTS)
+        .crons(LUNORA_CRONS)
+    )
 '''
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from lunorash.codegen.discovery import AppFunction
-from lunorash.codegen.document import document
-from lunorash.codegen.expression import WIDTH
+from lunorash.codegen.document import document, tolerated
 from lunorash.codegen.imports import SKIP_SORTING
 from lunorash.codegen.instances import AppInstance, InstanceKind
 from lunorash.codegen.literals import long_text
@@ -48,18 +47,13 @@ def emit_registry(
 
 
 def _imports(functions: Iterable[AppFunction]) -> list[str]:
-    return [_tolerated(line) for line in sorted({f"import {APP}.{function.module}" for function in functions})]
+    return [tolerated(line) for line in sorted({f"import {APP}.{function.module}" for function in functions})]
 
 
 def _table(head: str, entries: dict[str, str]) -> list[str]:
     if not entries:
         return [f"{head} = {{}}"]
-    return [f"{head} = {{", *(_tolerated(f'    "{key}": {value},') for key, value in entries.items()), "}"]
-
-
-def _tolerated(line: str) -> str:
-    """A line that cannot be broken; the linter is told so if it is too long."""
-    return line if len(line) <= WIDTH else f"{line}  # noqa: E501"
+    return [f"{head} = {{", *(tolerated(f'    "{key}": {value},') for key, value in entries.items()), "}"]
 
 
 def _constant(migration: Migration) -> str:

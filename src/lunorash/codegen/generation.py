@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 from lunorash.codegen.arguments import ArgumentTypes
-from lunorash.codegen.crons import AppCron, triggers
+from lunorash.codegen.cron_notices import cron_notices
+from lunorash.codegen.crons import AppCron, find_crons, triggers
+from lunorash.codegen.dependency import missing_dependency
 from lunorash.codegen.diagnostics import Diagnostic, Diagnostics
 from lunorash.codegen.discovery import AppFunction, find_functions
 from lunorash.codegen.document import MARK
 from lunorash.codegen.emit_app import emit_app, emit_package
+from lunorash.codegen.emit_crons import emit_crons
 from lunorash.codegen.emit_instances import emit_instances
 from lunorash.codegen.emit_references import emit_references
 from lunorash.codegen.emit_registry import emit_registry
@@ -126,23 +129,38 @@ def generate(project: Path) -> Generation:
     names = Names(modules)
     functions = find_functions(modules, names, diagnostics)
     instances = find_instances(names, diagnostics)
+    crons = find_crons(names, functions, instances, diagnostics)
     migrations = read_migrations(project, diagnostics)
-    problems = diagnostics.sorted()
-    if problems:
-        return Generation(project, tuple(functions), tuple(instances), problems, ())
+    found = Generation(
+        project,
+        tuple(functions),
+        tuple(instances),
+        diagnostics.sorted(),
+        (),
+        tuple(crons),
+        _notices(project, crons),
+    )
+    if found.diagnostics:
+        return found
     types = ArgumentTypes.of(functions)
     files = {
         "__init__.py": emit_package(),
         "agents.py": emit_instances("agent", instances),
         "api.py": emit_references("api", functions, types),
         "app.py": emit_app(),
+        "crons.py": emit_crons([cron.job for cron in crons]),
         "internal.py": emit_references("internal", functions, types),
         "registry.py": emit_registry(functions, migrations, instances),
         "scheduler.py": emit_scheduler(functions, types),
         "server.py": emit_server(),
         "workflows.py": emit_instances("workflow", instances),
     }
-    return Generation(project, tuple(functions), tuple(instances), (), _changes(project, files))
+    return replace(found, changes=_changes(project, files))
+
+
+def _notices(project: Path, crons: Sequence[AppCron]) -> tuple[Diagnostic, ...]:
+    dependency = missing_dependency(project)
+    return tuple(sorted({*cron_notices(crons), *([dependency] if dependency is not None else [])}))
 
 
 def _check_folder(project: Path, diagnostics: Diagnostics) -> None:

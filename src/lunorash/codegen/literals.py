@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
+from lunorash.codegen.document import tolerated
 from lunorash.codegen.expression import WIDTH
 
-__all__ = ["literal", "long_text"]
+__all__ = ["literal", "long_text", "long_value"]
 
 _CHUNK: Final = WIDTH - 8
 
@@ -29,6 +30,35 @@ def long_text(prefix: str, text: str) -> list[str]:
         return [f"{prefix}(", f"    {whole}", ")"]
     pieces = [piece for line in text.splitlines(keepends=True) for piece in _divided(line)]
     return [f"{prefix}(", *(f"    {literal(piece)}" for piece in pieces), ")"]
+
+
+def long_value(prefix: str, value: Any, suffix: str = "") -> list[str]:
+    """The lines of ``prefix``, a JSON value of any size, and ``suffix``: as much on each line as there is room for.
+
+    Args:
+        prefix: what comes before the value, indented.
+        value: made of None, bool, int, float, str, list and dict with strings as keys.
+        suffix: what comes after it.
+    """
+    whole = f"{prefix}{_flat(value)}{suffix}"
+    if len(whole) <= WIDTH or not value or not isinstance(value, list | dict):
+        return [tolerated(whole)]
+    space = " " * (len(prefix) - len(prefix.lstrip(" ")))
+    opening, closing = "{}" if isinstance(value, dict) else "[]"
+    lines = [tolerated(prefix + opening)]
+    for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+        name = f"{literal(key)}: " if isinstance(value, dict) else ""
+        lines.extend(long_value(f"{space}    {name}", item, ","))
+    return [*lines, f"{space}{closing}{suffix}"]
+
+
+def _flat(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{literal(key)}: {_flat(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_flat, value)) + "]"
+    # the formatter writes 1e16 for Python's 1e+16
+    return repr(value).replace("e+", "e") if isinstance(value, float) else literal(value)
 
 
 def _quoted(escaped: str) -> str:

@@ -11,12 +11,14 @@ from lunorash.codegen.source import Binding, Module
 __all__ = ["Names", "chain_of"]
 
 _MAX_HOPS = 100
+_MAX_PARTS = 100
+"""No name that means anything is longer, and to follow one takes the square of its length."""
 
 
 def chain_of(node: ast.AST) -> tuple[str, ...] | None:
-    """``("a", "b", "c")`` for the expression ``a.b.c``; None for any other."""
+    """``("a", "b", "c")`` for the expression ``a.b.c``; None for any other, and for one of more than 100 parts."""
     parts: list[str] = []
-    while isinstance(node, ast.Attribute):
+    while isinstance(node, ast.Attribute) and len(parts) < _MAX_PARTS:
         parts.append(node.attr)
         node = node.value
     if not isinstance(node, ast.Name):
