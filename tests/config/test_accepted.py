@@ -10,18 +10,18 @@ from typing import Any
 
 import pytest
 
-from lunorash.codegen import AppInstance, Generation
+from lunorash.codegen import AppInstance, AppQueue, Generation
 from lunorash.codegen.crons import AppCron
 from lunorash.config.reconcile import with_bindings
 from lunorash.config.wrangler import read_wrangler
 from lunorash.crons import cron_jobs
-from tests.config.test_reconcile import Queue
 
 ROOT = Path(__file__).parents[2]
 INSTANCES = (
     AppInstance("agent", "support", "AGENT_SUPPORT", "Support", "lunora/agents.py", 1),
     AppInstance("workflow", "welcome_mail", "WORKFLOW_WELCOME_MAIL", "WelcomeMail", "lunora/workflows.py", 1),
 )
+QUEUES = (AppQueue("IMPORTS", "imports", "lunora/imports.py", 1),)
 # the configuration is what is tested, and a Worker of JavaScript is put together in a moment
 WORKER = """export class SchedulerDO {}
 export class ShardDO {}
@@ -83,7 +83,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     crons = tuple(
         AppCron(job, "lunora/crons.py", 1) for job in cron_jobs().cron("digest", "0 8 * * MON", "digest:send").jobs()
     )
-    with_bindings(Generation(folder, (), INSTANCES, (), (), crons), [Queue("IMPORTS", "imports")]).write()
+    with_bindings(Generation(folder, (), INSTANCES, (), (), crons, QUEUES)).write()
     return folder
 
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lunorash.codegen import AppInstance, Diagnostic, FileChange, Generation
+from lunorash.codegen import AppInstance, AppQueue, Diagnostic, FileChange, Generation
 from lunorash.codegen.crons import AppCron
 from lunorash.config.json_syntax import plain
 from lunorash.config.reconcile import with_bindings
@@ -27,18 +27,12 @@ ENTRY = "from a import SchedulerDO, ShardDO, Support, WelcomeMail\n"
 
 
 @dataclass(frozen=True)
-class Queue:
-    binding: str
-    queue: str
-
-
-@dataclass(frozen=True)
 class App:
     """An app as the generator sees it."""
 
     crons: tuple[str, ...] = ()
     instances: tuple[AppInstance, ...] = ()
-    queues: tuple[Queue, ...] = ()
+    queues: tuple[AppQueue, ...] = ()
 
 
 def run(project: Path, app: App) -> Generation:
@@ -47,9 +41,9 @@ def run(project: Path, app: App) -> Generation:
     for index, expression in enumerate(app.crons):
         jobs.cron(f"job {index:02}", expression, "digest:send")
     crons = tuple(AppCron(job, "lunora/crons.py", 1) for job in jobs.jobs())
-    generation = with_bindings(Generation(project, (), app.instances, (), (), crons), app.queues)
+    generation = with_bindings(Generation(project, (), app.instances, (), (), crons, app.queues))
     generation.write()
-    again = with_bindings(Generation(project, (), app.instances, (), (), crons), app.queues)
+    again = with_bindings(Generation(project, (), app.instances, (), (), crons, app.queues))
     assert again.changes == ()
     assert again.notices == generation.notices
     return generation
@@ -151,7 +145,7 @@ def test_a_hand_written_cron_of_the_same_meaning_is_told(tmp_path: Path) -> None
 
 def test_an_environment_inherits_triggers_and_migrations_and_gets_bindings_of_its_own(tmp_path: Path) -> None:
     project = project_of(tmp_path, '{"name": "app", "env": {"staging": {}}}')
-    run(project, App(("0 8 * * MON",), (SUPPORT, WELCOME), (Queue("IMPORTS", "imports"),)))
+    run(project, App(("0 8 * * MON",), (SUPPORT, WELCOME), (AppQueue("IMPORTS", "imports", "lunora/m.py", 1),)))
     config = config_of(project)
     staging = config.pop("env")["staging"]
     assert staging.pop("durable_objects") == config["durable_objects"]
@@ -179,7 +173,7 @@ def test_an_environment_with_sections_of_its_own_gets_what_they_lack(tmp_path: P
         "queues": {"producers": [{"queue": "mine", "binding": "IMPORTS"}]},
     }
     project = project_of(tmp_path, json.dumps({"env": {"staging": own, "events": {"triggers": {"events": []}}}}))
-    app = App(("0 8 * * MON",), (), (Queue("IMPORTS", "imports"),))
+    app = App(("0 8 * * MON",), (), (AppQueue("IMPORTS", "imports", "lunora/m.py", 1),))
     run(project, app)
     staging = config_of(project)["env"]["staging"]
     assert staging["triggers"]["crons"] == ["0 8 * * MON", "5 5 * * *"]
@@ -343,7 +337,7 @@ def test_two_workflows_have_two_names(tmp_path: Path) -> None:
 
 def test_wrangler_json_gets_no_comments(tmp_path: Path) -> None:
     project = project_of(tmp_path, '{\n\t"name": "app"\n}\n', name="wrangler.json")
-    run(project, App(("0 8 * * MON",), (SUPPORT, WELCOME), (Queue("IMPORTS", "imports"),)))
+    run(project, App(("0 8 * * MON",), (SUPPORT, WELCOME), (AppQueue("IMPORTS", "imports", "lunora/m.py", 1),)))
     after = (project / "wrangler.json").read_text(encoding="utf-8")
     assert json.loads(after)["triggers"] == {"crons": ["0 8 * * MON"]}
     assert "\n\t\t" in after
@@ -412,7 +406,7 @@ APPS = st.builds(
     App,
     st.lists(st.sampled_from(OURS), unique=True).map(tuple),
     st.sampled_from([(), (SUPPORT,), (WELCOME,), (SUPPORT, WELCOME)]),
-    st.sampled_from([(), (Queue("IMPORTS", "imports"),)]),
+    st.sampled_from([(), (AppQueue("IMPORTS", "imports", "lunora/m.py", 1),)]),
 )
 
 

@@ -3,5 +3,6 @@
 from lunorash.codegen.diagnostics import Diagnostic
 from lunorash.codegen.generation import FileChange, Generation, generate
 from lunorash.codegen.instances import AppInstance
+from lunorash.codegen.queues import AppQueue
 
-__all__ = ["AppInstance", "Diagnostic", "FileChange", "Generation", "generate"]
+__all__ = ["AppInstance", "AppQueue", "Diagnostic", "FileChange", "Generation", "generate"]

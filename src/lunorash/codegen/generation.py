@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -26,6 +27,7 @@ from lunorash.codegen.instances import AppInstance, find_instances
 from lunorash.codegen.migrations import read_migrations
 from lunorash.codegen.modules import APP, GENERATED, read_modules
 from lunorash.codegen.names import Names
+from lunorash.codegen.queues import AppQueue, find_queues
 
 __all__ = ["FileChange", "Generation", "generate"]
 
@@ -72,6 +74,7 @@ class Generation:
         diagnostics: what is wrong with its sources. If there is anything, there are no changes.
         changes: the files that have to be written or removed.
         crons: its cron jobs, in order of their names.
+        queues: the queues that it enqueues into.
         notices: what somebody should look at, and is no error.
     """
 
@@ -81,6 +84,7 @@ class Generation:
     diagnostics: tuple[Diagnostic, ...]
     changes: tuple[FileChange, ...]
     crons: tuple[AppCron, ...] = ()
+    queues: tuple[AppQueue, ...] = ()
     notices: tuple[Diagnostic, ...] = ()
 
     @property
@@ -89,14 +93,14 @@ class Generation:
         return triggers(self.crons)
 
     def write(self) -> None:
-        """Make the changes. Files that are as they should be are not touched."""
+        """Make the changes, each whole or not at all. Files that are as they should be are not touched."""
         for change in self.changes:
             path = self.project / change.file
             if change.after is None:
                 path.unlink()
             else:
                 path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_bytes(change.after)
+                _replace(path, change.after)
 
 
 def generate(project: Path) -> Generation:
@@ -129,6 +133,7 @@ def generate(project: Path) -> Generation:
     names = Names(modules)
     functions = find_functions(modules, names, diagnostics)
     instances = find_instances(names, diagnostics)
+    queues = find_queues(modules, names, diagnostics)
     crons = find_crons(names, functions, instances, diagnostics)
     migrations = read_migrations(project, diagnostics)
     found = Generation(
@@ -138,6 +143,7 @@ def generate(project: Path) -> Generation:
         diagnostics.sorted(),
         (),
         tuple(crons),
+        tuple(queues),
         _notices(project, crons),
     )
     if found.diagnostics:
@@ -156,6 +162,16 @@ def generate(project: Path) -> Generation:
         "workflows.py": emit_instances("workflow", instances),
     }
     return replace(found, changes=_changes(project, files))
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Give a file another content: a crash leaves the one or the other. Somebody wrote half of wrangler.jsonc."""
+    path = path.resolve()  # a link stays one
+    written = path.with_name(f".{path.name}.new")
+    written.write_bytes(content)
+    if path.exists():
+        shutil.copymode(path, written)
+    written.replace(path)
 
 
 def _notices(project: Path, crons: Sequence[AppCron]) -> tuple[Diagnostic, ...]:

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from lunorash.codegen import AppInstance, Diagnostic
+from lunorash.codegen import AppInstance, AppQueue, Diagnostic
 from lunorash.config.json_text import Insert
-from lunorash.config.needs import Exports, ObjectNeed, QueueNeed
+from lunorash.config.needs import Exports, ObjectNeed
 from lunorash.config.scopes import Scope
 
 __all__ = ["MAX_RETRIES", "Missing", "missing_objects", "missing_queues", "missing_workflows"]
@@ -96,7 +96,7 @@ def missing_workflows(scope: Scope, workflows: Iterable[AppInstance], exports: E
     return missing
 
 
-def missing_queues(scope: Scope, queues: Sequence[QueueNeed]) -> Missing:
+def missing_queues(scope: Scope, queues: Sequence[AppQueue]) -> Missing:
     """The producers and consumers that a scope lacks. A queue has one consumer, so each environment has its own queues.
 
     Args:

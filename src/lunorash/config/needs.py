@@ -4,24 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
 from lunorash.codegen import AppInstance, Diagnostic
 from lunorash.config.entry import ENTRY
 
-__all__ = ["Exports", "ObjectNeed", "QueueNeed", "object_needs"]
-
-
-class QueueNeed(Protocol):
-    """A queue that the app sends to and consumes."""
-
-    @property
-    def binding(self) -> str:
-        """Its binding in the environment, ``"IMPORTS"``."""
-
-    @property
-    def queue(self) -> str:
-        """Its name, ``"imports"``."""
+__all__ = ["Exports", "ObjectNeed", "object_needs"]
 
 
 @dataclass(frozen=True, slots=True)

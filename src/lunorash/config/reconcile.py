@@ -14,7 +14,7 @@ from lunorash.config.entry import exported_names
 from lunorash.config.json_syntax import line_of
 from lunorash.config.json_text import Edit, Remove, applied, edited
 from lunorash.config.migrations import missing_declarations
-from lunorash.config.needs import Exports, QueueNeed, object_needs, unique
+from lunorash.config.needs import Exports, object_needs, unique
 from lunorash.config.record import RECORD, Record
 from lunorash.config.scopes import Scope, scopes_of
 from lunorash.config.triggers import crons_key, list_edits, same_meaning, wanted_crons
@@ -24,7 +24,7 @@ from lunorash.errors import LunoraError, shown
 __all__ = ["with_bindings"]
 
 
-def with_bindings(generation: Generation, queues: Sequence[QueueNeed] = ()) -> Generation:
+def with_bindings(generation: Generation) -> Generation:
     """Add to a generation what its wrangler configuration needs: bindings, migrations, workflows, queues and crons.
 
     What somebody wrote there stays as it is. Only crons are ever removed, and only those that an earlier run wrote,
@@ -33,7 +33,6 @@ def with_bindings(generation: Generation, queues: Sequence[QueueNeed] = ()) -> G
 
     Args:
         generation: of the project.
-        queues: the queues of the app.
 
     Returns:
         the generation, with further changes and notices.
@@ -49,7 +48,7 @@ def with_bindings(generation: Generation, queues: Sequence[QueueNeed] = ()) -> G
     config = decode_wrangler(path, before)
     text = before.decode("utf-8")
     record = Record.read(generation.project)
-    bindings, notices = _bindings(config, generation, queues)
+    bindings, notices = _bindings(config, generation)
     crons, owned, remarks = _crons(config, generation.triggers, record)
     edits = [*bindings, *crons]
     changes = list(generation.changes)
@@ -74,9 +73,7 @@ class _Remark:
     message: str
 
 
-def _bindings(
-    config: Mapping[str, Any], generation: Generation, queues: Sequence[QueueNeed]
-) -> tuple[list[Edit], list[Diagnostic | None]]:
+def _bindings(config: Mapping[str, Any], generation: Generation) -> tuple[list[Edit], list[Diagnostic | None]]:
     instances = generation.instances
     exports = Exports(exported_names(generation.project, instances))
     workflows = [instance for instance in instances if instance.kind == "workflow"]
@@ -86,7 +83,11 @@ def _bindings(
     for scope in scopes_of(config):
         objects = missing_objects(scope, object_needs(instances), exports)
         needed.append((scope, objects.classes))
-        for missing in (objects, missing_workflows(scope, workflows, exports), missing_queues(scope, queues)):
+        for missing in (
+            objects,
+            missing_workflows(scope, workflows, exports),
+            missing_queues(scope, generation.queues),
+        ):
             edits += missing.inserts
             notices += missing.notices
     return [*edits, *missing_declarations(needed)], notices
