@@ -19,7 +19,7 @@ from lunorash.errors import LunoraError
 __all__ = ["STAGED", "build", "write_generated"]
 
 STAGED: Final = Path(".lunora/worker")
-_TOOLING: Final = frozenset({"cli", "codegen", "config", "testing"})
+_TOOLING: Final = frozenset({"cli", "codegen", "config", "doctor", "testing"})
 """Parts of lunorash that run on the developer's machine only."""
 _LEFT_OUT: Final = frozenset({"__pycache__"})
 
