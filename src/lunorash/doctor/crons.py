@@ -33,7 +33,7 @@ def check_triggers_in_sync(evidence: Evidence) -> Iterator[Finding]:
     )
     if after is None:
         if reconciled.triggers:
-            yield passed("triggers-in-sync", f"the wrangler configuration has the app's {_count(reconciled.triggers)}")
+            yield passed("triggers-in-sync", "triggers.crons has what the app's crons need")
         return
     wanted = decode_wrangler(evidence.config_file, after)
     stale = False
@@ -70,8 +70,9 @@ def check_cron_notices(evidence: Evidence) -> Iterator[Finding]:
 
 def check_trigger_count(evidence: Evidence) -> Iterator[Finding]:
     """``cron-triggers-many``: more than the free plan has; ``cron-triggers-too-many``: more than any plan has."""
+    wanted = evidence.generation.triggers if evidence.has_app else ()
     for environment in evidence.environments:
-        count = len(set(environment.crons))
+        count = len({*environment.crons, *wanted})
         plans = f"an account has {FREE_TRIGGERS} on the free plan and {PAID_TRIGGERS} on the paid one, over all Workers"
         if environment.name is not None and environment.own.get("triggers") is None:
             # those of the top level, told there
@@ -89,7 +90,9 @@ def check_trigger_count(evidence: Evidence) -> Iterator[Finding]:
                 "deploy to an account on the paid plan, or let jobs share a schedule: equal ones are one trigger",
             )
         elif count:
-            yield passed("cron-triggers-ok", f"{_count(environment.crons)} {environment.where}; {plans}")
+            yield passed(
+                "cron-triggers-ok", f"{count} Cron Trigger{'' if count == 1 else 's'} {environment.where}; {plans}"
+            )
 
 
 def _read(cron: Any, environment: Environment) -> Iterator[Finding]:
@@ -110,7 +113,3 @@ def _notice(notice: str, where: str) -> Finding:
 
 def _listed(crons: list[str]) -> str:
     return ", ".join(map(shown, crons))
-
-
-def _count(crons: tuple[str, ...]) -> str:
-    return f"{len(crons)} Cron Trigger{'' if len(crons) == 1 else 's'}"

@@ -67,7 +67,7 @@ class Environment:
         """Whether a setting is there: as a variable, or as a secret that wrangler makes sure of."""
         secrets = self.get("secrets")
         required = secrets.get("required") if isinstance(secrets, dict) else None
-        return bool(self.vars.get(name)) or (isinstance(required, list) and name in required)
+        return bool(str(self.vars.get(name) or "").strip()) or (isinstance(required, list) and name in required)
 
     @property
     def durable_objects(self) -> dict[str, dict[str, Any]]:
