@@ -6,7 +6,7 @@ from pathlib import Path
 
 from lunorash.cli.output import Output
 from lunorash.codegen import Generation, generate
-from lunorash.config.bindings import WRANGLER, with_bindings
+from lunorash.config.reconcile import with_bindings
 
 __all__ = ["codegen"]
 
@@ -52,10 +52,10 @@ def _report(generation: Generation, output: Output, *, check: bool) -> None:
         return
     changed = len(generation.changes)
     if not check:
-        inside = sum(change.file != WRANGLER for change in generation.changes)
+        inside = sum(change.file.startswith("lunora/_generated/") for change in generation.changes)
         output.say(f"lunora codegen: {inside or 'no'} file{'' if inside == 1 else 's'} changed in lunora/_generated")
         if inside < changed:
-            output.say(f"lunora codegen: added to {WRANGLER} what the app needs and it did not have")
+            output.say("lunora codegen: brought the wrangler configuration in step with the app")
     elif changed:
         for change in generation.changes:
             output.say(change.diff().rstrip("\n"))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from lunorash.cli.build import write_generated
 from lunorash.cli.dev_vars import FILE, ensure_dev_vars
 from lunorash.codegen import generate
-from lunorash.config.bindings import with_bindings
+from lunorash.config.reconcile import with_bindings
 from lunorash.errors import LunoraError
 
 if TYPE_CHECKING:

@@ -1,148 +1,134 @@
-"""The bindings that an app needs, added to wrangler.jsonc where they are missing. What is there is left as it is."""
+"""The bindings that an app needs and a scope of the configuration lacks. What is there is left as it is."""
 
 from __future__ import annotations
 
-import json
-import subprocess
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass, field
 from typing import Any, Final
 
-import pyjson5
+from lunorash.codegen import AppInstance, Diagnostic
+from lunorash.config.json_text import Insert
+from lunorash.config.needs import Exports, ObjectNeed, QueueNeed
+from lunorash.config.scopes import Scope
 
-from lunorash.codegen import AppInstance, FileChange, Generation
-from lunorash.errors import LunoraError
+__all__ = ["MAX_RETRIES", "Missing", "missing_objects", "missing_queues", "missing_workflows"]
 
-__all__ = ["WRANGLER", "Edit", "missing_bindings", "with_bindings"]
-
-WRANGLER: Final = "wrangler.jsonc"
-_SCRIPT: Final = Path(__file__).with_name("edit_jsonc.mjs")
-_OWN: Final = (("SCHEDULER", "SchedulerDO"), ("SHARD", "ShardDO"))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Edit:
-    """One thing added at the end of a list.
-
-    Args:
-        path: where the list is.
-        value: what is added.
-        what: how it is told.
-    """
-
-    path: tuple[str, ...]
-    value: dict[str, Any]
-    what: str
+MAX_RETRIES: Final = 5
+"""How often a queue gives a message again before its dead letter queue takes it: as often as jobs are retried."""
 
 
-def missing_bindings(config: dict[str, Any], instances: Sequence[AppInstance]) -> list[Edit]:
-    """What a configuration lacks for an app's scheduler, shards, workflows and agents.
+@dataclass(slots=True)
+class Missing:
+    """What a scope lacks.
 
     Args:
-        config: the configuration, decoded.
-        instances: the app's workflows and agents.
+        inserts: what to add.
+        notices: what cannot be added, and why.
+        classes: the Durable Object classes of this Worker that are bound afterwards, and so must be declared.
     """
-    agents = [(instance.binding, instance.class_name) for instance in instances if instance.kind == "agent"]
-    workflows = [instance for instance in instances if instance.kind == "workflow"]
-    objects = config.get("durable_objects", {}).get("bindings", [])
-    bound = {binding.get("name") for binding in objects}
-    edits = [
-        Edit(
-            path=("durable_objects", "bindings"),
-            value={"name": name, "class_name": class_name},
-            what=f"the binding {name} of {class_name}",
-        )
-        for name, class_name in (*_OWN, *agents)
-        if name not in bound
-    ]
-    edits += _migration(config.get("migrations", []), [class_name for _, class_name in (*_OWN, *agents)])
-    known = {workflow.get("binding") for workflow in config.get("workflows", [])}
-    edits += [
-        Edit(
-            path=("workflows",),
-            value={
-                "name": workflow.name.replace("_", "-"),
-                "binding": workflow.binding,
-                "class_name": workflow.class_name,
-            },
-            what=f"the workflow {workflow.binding} of {workflow.class_name}",
-        )
-        for workflow in workflows
-        if workflow.binding not in known
-    ]
-    return edits
+
+    inserts: list[Insert] = field(default_factory=list)
+    notices: list[Diagnostic | None] = field(default_factory=list)
+    classes: list[str] = field(default_factory=list)
 
 
-def with_bindings(generation: Generation) -> Generation:
-    """Add what wrangler.jsonc lacks to what a generation changes. A project without the file is left without.
+def missing_objects(scope: Scope, needs: Iterable[ObjectNeed], exports: Exports) -> Missing:
+    """The Durable Object bindings that a scope lacks. Bindings are known by their names.
 
     Args:
-        generation: of the project.
-
-    Raises:
-        LunoraError: ``WRANGLER_UNREADABLE`` when it cannot be read, ``WRANGLER_EDIT_FAILED`` when Node or the npm
-            package jsonc-parser is missing.
+        scope: the scope.
+        needs: the classes of the app.
+        exports: what the entry exports.
     """
-    path = generation.project / WRANGLER
-    if generation.diagnostics or not path.is_file():
-        return generation
-    before = path.read_bytes()
-    try:
-        config = pyjson5.decode(before.decode("utf-8"))
-    except (pyjson5.Json5Exception, UnicodeDecodeError) as error:
-        raise LunoraError("WRANGLER_UNREADABLE", f"{path} is no JSON with comments: {error}") from None
-    edits = missing_bindings(config, generation.instances)
-    if not edits:
-        return generation
-    change = FileChange(file=WRANGLER, before=before, after=_edited(path, before.decode("utf-8"), edits).encode())
-    return replace(generation, changes=(*generation.changes, change))
+    missing = Missing()
+    path = (*scope.path, "durable_objects", "bindings")
+    objects = scope.section.durable_objects
+    present = (objects.bindings if objects else None) or []
+    bound = {binding.name: binding for binding in present if binding}
+    for need in needs:
+        there = bound.get(need.binding)
+        if there is not None:
+            class_name, external = there.class_name or "", there.script_name is not None
+        else:
+            value: dict[str, Any] = {"name": need.binding, "class_name": need.class_name}
+            value.update(scope.at_top("durable_objects", "bindings", name=need.binding))
+            class_name, external = value["class_name"], "script_name" in value
+        if external:
+            # the class is another Worker's, which exports and declares it
+            pass
+        elif exports.lack(class_name) or (there is None and exports.names is None):
+            missing.notices.append(exports.notice(class_name, need.binding, need, bound=there is not None))
+            continue
+        else:
+            missing.classes.append(class_name)
+        if there is None:
+            missing.inserts.append(Insert(path, len(present) + len(missing.inserts), value))
+    return missing
 
 
-def _migration(migrations: list[dict[str, Any]], classes: Iterable[str]) -> list[Edit]:
-    declared: set[str] = set()
-    for migration in migrations:
-        declared |= {*migration.get("new_sqlite_classes", []), *migration.get("new_classes", [])}
-        declared |= {renamed["to"] for renamed in migration.get("renamed_classes", [])}
-        declared -= {*migration.get("deleted_classes", [])}
-        declared -= {renamed["from"] for renamed in migration.get("renamed_classes", [])}
-    new = [class_name for class_name in classes if class_name not in declared]
-    if not new:
-        return []
-    tags = {migration.get("tag") for migration in migrations}
-    tag = next(f"v{number}" for number in range(1, len(tags) + 2) if f"v{number}" not in tags)
-    return [
-        Edit(
-            path=("migrations",),
-            value={"tag": tag, "new_sqlite_classes": new},
-            what=f"the migration {tag} with {', '.join(new)}",
-        )
-    ]
+def missing_workflows(scope: Scope, workflows: Iterable[AppInstance], exports: Exports) -> Missing:
+    """The workflow bindings that a scope lacks.
+
+    Args:
+        scope: the scope.
+        workflows: the workflows of the app.
+        exports: what the entry exports.
+    """
+    missing = Missing()
+    present = scope.section.workflows or []
+    bound = {workflow.binding for workflow in present if workflow}
+    names = {workflow.name for workflow in present if workflow}
+    for workflow in workflows:
+        if workflow.binding in bound:
+            continue
+        value = {
+            "name": workflow.name.replace("_", "-"),
+            "binding": workflow.binding,
+            "class_name": workflow.class_name,
+        }
+        value.update(scope.at_top("workflows", binding=workflow.binding))
+        if "script_name" not in value and (exports.names is None or exports.lack(value["class_name"])):
+            missing.notices.append(exports.notice(value["class_name"], workflow.binding, workflow, bound=False))
+            continue
+        value["name"] = _free(scope.own_name(value["name"]), names)
+        names.add(value["name"])
+        missing.inserts.append(Insert((*scope.path, "workflows"), len(present) + len(missing.inserts), value))
+    return missing
 
 
-def _edited(path: Path, text: str, edits: Sequence[Edit]) -> str:
-    question = {
-        "text": text,
-        "edits": [{"path": edit.path, "value": edit.value} for edit in edits],
-        "from": str(path.resolve()),
-    }
-    try:
-        done = subprocess.run(  # noqa: S603
-            ["node", str(_SCRIPT)],  # noqa: S607 - the one that wrangler uses
-            input=json.dumps(question).encode(),
-            capture_output=True,
-            check=True,
-        )
-    except FileNotFoundError:
-        raise LunoraError(
-            "WRANGLER_EDIT_FAILED", f"{path} lacks {edits[0].what}, and there is no Node to add it; add it by hand"
-        ) from None
-    except subprocess.CalledProcessError as error:
-        missing = b"jsonc-parser" in error.stderr
-        why = (
-            "the npm package jsonc-parser is missing: run `npm install --save-dev jsonc-parser`"
-            if missing
-            else "Node failed"
-        )
-        raise LunoraError("WRANGLER_EDIT_FAILED", f"{path} lacks {edits[0].what}; {why}, or add it by hand") from None
-    return done.stdout.decode("utf-8")
+def missing_queues(scope: Scope, queues: Sequence[QueueNeed]) -> Missing:
+    """The producers and consumers that a scope lacks. A queue has one consumer, so each environment has its own queues.
+
+    Args:
+        scope: the scope.
+        queues: the queues of the app.
+    """
+    section = scope.section.queues
+    producers = (section.producers if section else None) or []
+    consumers = (section.consumers if section else None) or []
+    bound = {producer.binding: producer.queue for producer in producers if producer}
+    consumed = {consumer.queue for consumer in consumers if consumer}
+    added: list[Insert] = []
+    consuming: list[Insert] = []
+    for queue in queues:
+        there = bound.get(queue.binding)
+        at_top = scope.at_top("queues", "producers", binding=queue.binding)
+        name = there or scope.own_name(at_top.get("queue") or queue.queue)
+        if queue.binding not in bound:
+            value = {**at_top, "queue": name, "binding": queue.binding}
+            added.append(Insert((*scope.path, "queues", "producers"), len(producers) + len(added), value))
+        if name not in consumed:
+            consumed.add(name)
+            value = {"queue": name, "max_retries": MAX_RETRIES, "dead_letter_queue": f"{name}-dead"}
+            consuming.append(Insert((*scope.path, "queues", "consumers"), len(consumers) + len(consuming), value))
+    return Missing([*added, *consuming])
+
+
+def _free(name: str, taken: set[str | None]) -> str:
+    """The name, or with a number if another workflow has it: wrangler refuses two of one name."""
+    number = 2
+    free = name
+    while free in taken:
+        free = f"{name}-{number}"
+        number += 1
+    return free

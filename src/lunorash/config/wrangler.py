@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from lunorash.codec import decode_json
+from lunorash.config.json_syntax import plain
 from lunorash.errors import LunoraError, shown
 
 __all__ = ["WRANGLER_NAMES", "Migration", "Section", "Wrangler", "decode_wrangler", "find_wrangler", "read_wrangler"]
@@ -17,11 +17,6 @@ WRANGLER_NAMES: Final = ("wrangler.json", "wrangler.jsonc")
 """The names that are read, the one that wrangler prefers first."""
 
 _TOML: Final = "wrangler.toml"
-_BOM: Final = "\ufeff"
-_STRING: Final = r'"(?:[^"\\\r\n]|\\.)*"?'
-_COMMENTS: Final = re.compile(rf"{_STRING}|(?P<gap>//[^\r\n]*|/\*.*?\*/)", re.DOTALL)
-# a comma behind nothing, as in "[,]", is no trailing one
-_TRAILING: Final = re.compile(rf"{_STRING}|[\[{{,]\s*,|(?P<gap>,)(?=\s*[\]}}])")
 
 
 class _Part(BaseModel):
@@ -103,6 +98,7 @@ class Section(_Part):
     compatibility_date: str | None = None
     compatibility_flags: list[str] | None = None
     durable_objects: DurableObjects | None = None
+    exports: dict[str, dict[str, Any]] | None = None
     migrations: list[Migration | None] | None = None
     queues: Queues | None = None
     triggers: Triggers | None = None
@@ -190,7 +186,7 @@ def decode_wrangler(path: Path, data: bytes) -> dict[str, Any]:
         before = data[: error.start]
         line, column = before.count(b"\n") + 1, error.start - (before.rfind(b"\n") + 1) + 1
         raise _unreadable(path, f"it is not UTF-8 at line {line} column {column}; save it as UTF-8") from None
-    config = _decode(path, _blanked(text.removeprefix(_BOM)))
+    config = _decode(path, plain(text))
     if not isinstance(config, dict):
         raise LunoraError("WRANGLER_INVALID", f"{path} holds {shown(config)}; it must be an object: {{ … }}")
     try:
@@ -218,15 +214,6 @@ def _decode(path: Path, text: str) -> Any:
         "WRANGLER_UNREADABLE",
         f"{problem}. Nothing was changed; correct it, `npx wrangler deploy --dry-run` checks it too",
     )
-
-
-def _blanked(text: str) -> str:
-    """JSON with spaces in place of comments and trailing commas, so that every line and column stays what it was."""
-
-    def blank(match: re.Match[str]) -> str:
-        return match[0] if match["gap"] is None else re.sub(r"[^\r\n]", " ", match[0])
-
-    return _TRAILING.sub(blank, _COMMENTS.sub(blank, text))
 
 
 def _where(location: tuple[int | str, ...]) -> str:

@@ -1,0 +1,148 @@
+"""Bring the wrangler configuration of a project in step with its app."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from lunorash.codegen import Diagnostic, FileChange, Generation
+from lunorash.config.bindings import missing_objects, missing_queues, missing_workflows
+from lunorash.config.entry import exported_names
+from lunorash.config.json_syntax import line_of
+from lunorash.config.json_text import Edit, applied, edited
+from lunorash.config.migrations import missing_declarations
+from lunorash.config.needs import Exports, QueueNeed, object_needs, unique
+from lunorash.config.record import RECORD, Record
+from lunorash.config.scopes import Scope, scopes_of
+from lunorash.config.triggers import crons_key, list_edits, same_meaning, wanted_crons
+from lunorash.config.wrangler import WRANGLER_NAMES, decode_wrangler, find_wrangler
+from lunorash.errors import LunoraError, shown
+
+__all__ = ["with_bindings"]
+
+
+def with_bindings(generation: Generation, queues: Sequence[QueueNeed] = ()) -> Generation:
+    """Add to a generation what its wrangler configuration needs: bindings, migrations, workflows, queues and crons.
+
+    What somebody wrote there stays as it is. Only crons are ever removed, and only those that an earlier run wrote,
+    which ``lunora/wrangler.lock.json`` tells. The record comes after the configuration: a run that is cut short
+    between the two has written what the next one writes again. A project without a configuration is left without.
+
+    Args:
+        generation: of the project.
+        queues: the queues of the app.
+
+    Returns:
+        the generation, with further changes and notices.
+
+    Raises:
+        LunoraError: ``WRANGLER_TOML``, ``WRANGLER_UNREADABLE`` or ``WRANGLER_INVALID`` when the configuration cannot
+            be used, ``ENTRY_UNREADABLE`` when src/worker.py cannot. Nothing is changed then.
+    """
+    path = None if generation.diagnostics else find_wrangler(generation.project)
+    if path is None:
+        return generation
+    before = path.read_bytes()
+    config = decode_wrangler(path, before)
+    text = before.decode("utf-8")
+    record = Record.read(generation.project)
+    bindings, notices = _bindings(config, generation, queues)
+    crons, owned, told = _crons(config, generation.triggers, record, path.name, text)
+    edits = [*bindings, *crons]
+    changes = list(generation.changes)
+    if edits:
+        changes.append(FileChange(path.name, before, _checked(path, config, edits, edited(text, edits))))
+    recorded = record.change(owned)
+    if recorded is not None:
+        changes.append(recorded)
+    told = unique([*_about_files(path, record), *notices, *told])
+    return replace(generation, changes=tuple(changes), notices=(*generation.notices, *told))
+
+
+def _bindings(
+    config: Mapping[str, Any], generation: Generation, queues: Sequence[QueueNeed]
+) -> tuple[list[Edit], list[Diagnostic | None]]:
+    instances = generation.instances
+    exports = Exports(exported_names(generation.project, instances))
+    workflows = [instance for instance in instances if instance.kind == "workflow"]
+    edits: list[Edit] = []
+    notices: list[Diagnostic | None] = []
+    needed: list[tuple[Scope, Sequence[str]]] = []
+    for scope in scopes_of(config):
+        objects = missing_objects(scope, object_needs(instances), exports)
+        needed.append((scope, objects.classes))
+        for missing in (objects, missing_workflows(scope, workflows, exports), missing_queues(scope, queues)):
+            edits += missing.inserts
+            notices += missing.notices
+    return [*edits, *missing_declarations(needed)], notices
+
+
+def _crons(
+    config: Mapping[str, Any], generated: Sequence[str], record: Record, file: str, text: str
+) -> tuple[list[Edit], dict[str, Sequence[str]], list[Diagnostic]]:
+    edits: list[Edit] = []
+    owned: dict[str, Sequence[str]] = {}
+    notices: list[Diagnostic] = []
+    for scope in scopes_of(config):
+        key, path = crons_key(scope), (*scope.path, "triggers", "crons")
+        recorded = None if record.owned is None else record.owned.get(key)
+        crons = wanted_crons(scope, generated, recorded)
+        if crons is None:
+            if scope.section.triggers is not None and generated:
+                notices.append(
+                    Diagnostic(
+                        file,
+                        line_of(text, path),
+                        "CRONS_SWITCHED_OFF",
+                        f"{key} is empty, so the app's crons do not fire there. If they should, remove it: the "
+                        "environment then has those of the top level",
+                    )
+                )
+            continue
+        edits += list_edits(path, crons)
+        # an environment's list that we emptied is still ours to fill
+        if generated or (scope.environment is not None and recorded is not None):
+            owned[key] = list(generated)
+        for by_hand, ours in same_meaning(crons.by_hand, generated):
+            notices.append(
+                Diagnostic(
+                    file,
+                    line_of(text, (*path, crons.current.index(by_hand))),
+                    "CRON_TRIGGER_TWICE",
+                    f"{shown(by_hand)} was written by hand and means the same as {shown(ours)} of the app: Cloudflare "
+                    "fires both. Remove it, unless something else than the app's crons waits for it",
+                )
+            )
+    return edits, owned, notices
+
+
+def _checked(path: Path, config: dict[str, Any], edits: Sequence[Edit], text: str) -> bytes:
+    """The new content, known to say what it should: somebody's configuration is not the place to find a bug of ours."""
+    after = text.encode()
+    expected = applied(config, edits)
+    if decode_wrangler(path, after) != expected:
+        raise LunoraError(
+            "WRANGLER_EDIT_FAILED",
+            f"{path} could not be edited, and was left alone. Add by hand: {list(edits)}",
+        )
+    return after
+
+
+def _about_files(path: Path, record: Record) -> Iterator[Diagnostic]:
+    if path.name == WRANGLER_NAMES[0] and (path.parent / WRANGLER_NAMES[1]).is_file():
+        yield Diagnostic(
+            path.name,
+            1,
+            "WRANGLER_AMBIGUOUS",
+            f"there are {' and '.join(WRANGLER_NAMES)}, and wrangler takes {path.name}; remove the other",
+        )
+    if record.owned is None:
+        yield Diagnostic(
+            RECORD,
+            1,
+            "WRANGLER_RECORD_DAMAGED",
+            "the record cannot be read, so no cron trigger is removed from the configuration. Restore it from version "
+            "control, or remove it: what it listed then counts as written by hand",
+        )
