@@ -8,6 +8,7 @@ import pytest
 
 from lunorash.codegen import FileChange
 from lunorash.codegen.crons import AppCron
+from lunorash.config.record import RECORD
 from lunorash.crons import CronExpression, CronJob
 from lunorash.doctor.crons import check_cron_notices, check_trigger_count, check_triggers_in_sync
 from lunorash.doctor.evidence import Evidence
@@ -58,6 +59,27 @@ def test_triggers_out_of_sync(project: Project) -> None:
     (finding,) = check_triggers_in_sync(evidence)
     assert (finding.level.value, finding.code) == ("fail", "triggers-stale")
     assert "lacks '0 8 * * MON' and has '1 2 3 4 *' of a job that is gone" in finding.message
+
+
+def test_what_codegen_would_have_somebody_look_at_in_the_configuration(project: Project) -> None:
+    project.write("wrangler.json", (project.folder / "wrangler.jsonc").read_text())
+    (finding,) = project.findings(check_triggers_in_sync)
+    assert (finding.level.value, finding.code) == ("warn", "wrangler-ambiguous")
+
+
+def test_a_trigger_of_a_job_that_is_gone(project: Project) -> None:
+    project.write(RECORD, json.dumps({"triggers.crons": ["0 0 * * *"]}))
+    (finding,) = with_triggers(project, "1 0 * * *", "0 0 * * *").findings(check_triggers_in_sync)
+    assert (finding.level.value, finding.code) == ("fail", "triggers-stale")
+    assert "has '0 0 * * *' of a job that is gone" in finding.message
+
+
+def test_a_record_that_is_stale_or_damaged(project: Project) -> None:
+    project.write(RECORD, json.dumps({"triggers.crons": ["0 0 * * *"]}))
+    (finding,) = project.findings(check_triggers_in_sync)
+    assert (finding.level.value, finding.code) == ("fail", "wrangler-stale")
+    assert RECORD in finding.message
+    assert project.write(RECORD, "{").says(check_triggers_in_sync) == [("warn", "wrangler-record-damaged")]
 
 
 def test_something_else_that_codegen_would_write(project: Project) -> None:

@@ -95,7 +95,12 @@ def test_a_folder_with_nothing_in_it(tmp_path: Path) -> None:
 
 def test_one_deployment_is_looked_at_by_itself(project: Project) -> None:
     bindings = project_bindings(project)
-    project.configure(lambda config: config.update(env={"staging": {**bindings, "vars": {}}, "broken": {}}))
+    insecure = {"LUNORA_ORIGIN_URL": "http://app.example.com"}
+    project.configure(
+        lambda config: config.update(
+            env={"staging": {**bindings, "vars": {}}, "broken": {**bindings, "vars": insecure}}
+        )
+    )
     assert not examine(project.folder).ok
     assert not examine_deployment(project.folder, "broken").ok
     staging = examine_deployment(project.folder, "staging")
@@ -130,8 +135,9 @@ def test_a_project_that_schedules_nothing_needs_no_scheduler(project: Project) -
 
 def test_an_environment_that_does_not_exist_is_an_error_with_a_code(project: Project) -> None:
     with pytest.raises(LunoraError) as raised:
-        _ = Evidence(project.folder, "nowhere").environments
+        examine_deployment(project.folder, "nowhere")
     assert raised.value.code == "ENVIRONMENT_NOT_FOUND"
     assert raised.value.message.endswith("it has none")
-    report = examine_deployment(project.folder, "nowhere")
-    assert {finding.code for finding in report.findings if finding.level is Level.WARN} == {"check-not-made"}
+    project.configure(lambda config: config.update(env={"staging": {}, "production": {}}))
+    with pytest.raises(LunoraError, match="it has staging, production"):
+        examine_deployment(project.folder, "nowhere")

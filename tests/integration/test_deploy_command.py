@@ -64,7 +64,8 @@ def test_one_environment_as_json(project: Path) -> None:
     config = pyjson5.decode((project / "wrangler.jsonc").read_text())
     inherited = {key: config[key] for key in ("durable_objects", "workflows")}
     staging = {**inherited, "vars": {"LUNORA_ORIGIN_URL": "https://staging.example.com"}}
-    change(project, env={"staging": staging, "broken": {}})
+    insecure = {**inherited, "vars": {"LUNORA_ORIGIN_URL": "http://staging.example.com"}}
+    change(project, env={"staging": staging, "broken": insecure})
     done = deploy(project, "--env", "staging", "--format", "json")
     assert done.returncode == 0, done.stdout + done.stderr
     document = json.loads(done.stdout)
@@ -74,6 +75,10 @@ def test_one_environment_as_json(project: Path) -> None:
     assert 'env.LUNORA_ORIGIN_URL ("https://staging.example.com")' in done.stderr
     broken = deploy(project, "--env", "broken")
     assert broken.returncode == 1
+    assert "[FAIL] origin-not-https" in broken.stdout
+    unknown = deploy(project, "--env", "nowhere")
+    assert unknown.returncode == 1
+    assert "ENVIRONMENT_NOT_FOUND" in unknown.stderr
 
 
 def test_what_the_doctor_fails_is_not_handed_to_wrangler_unless_asked_to(project: Path) -> None:

@@ -17,7 +17,7 @@ from lunorash.cli.doctor import show
 from lunorash.cli.local_server import vendor_packages
 from lunorash.cli.output import Output
 from lunorash.codegen import generate
-from lunorash.config.bindings import with_bindings
+from lunorash.config.reconcile import with_bindings
 from lunorash.doctor import Finding, Level, Report, examine_build, examine_deployment
 from lunorash.errors import LunoraError
 

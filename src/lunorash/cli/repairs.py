@@ -13,7 +13,7 @@ from typing import Final
 from lunorash.cli.dev_vars import FILE, complete_dev_vars
 from lunorash.cli.local_server import vendor_packages
 from lunorash.codegen import generate
-from lunorash.config.bindings import with_bindings
+from lunorash.config.reconcile import with_bindings
 from lunorash.doctor import Finding
 
 __all__ = ["repair"]

@@ -9,7 +9,7 @@ from lunorash.config.wrangler import decode_wrangler
 from lunorash.crons import CronExpression
 from lunorash.doctor.environment import Environment, environments
 from lunorash.doctor.evidence import Evidence
-from lunorash.doctor.finding import Finding, failed, noted, passed, warned
+from lunorash.doctor.finding import Finding, failed, kebab, noted, passed, warned
 from lunorash.errors import LunoraError, shown
 
 __all__ = ["FREE_TRIGGERS", "PAID_TRIGGERS", "check_cron_notices", "check_trigger_count", "check_triggers_in_sync"]
@@ -23,21 +23,23 @@ _WEEKDAYS: Final = "counts from 1 = Sunday"
 
 
 def check_triggers_in_sync(evidence: Evidence) -> Iterator[Finding]:
-    """``triggers-stale``: ``triggers.crons`` is not what codegen would write; ``bindings-stale`` for the rest."""
+    """``triggers-stale``: ``triggers.crons`` is not what codegen would write; ``wrangler-stale`` for anything else."""
     if not evidence.has_app or evidence.generation.diagnostics or evidence.config_file is None:
         return
     reconciled = evidence.reconciled
-    after = next(
-        (change.after for change in reconciled.changes if change.file == evidence.config_file.name and change.after),
-        None,
-    )
-    if after is None:
+    for notice in reconciled.notices:
+        # those of the sources, and exports, have checks of their own
+        if notice not in evidence.generation.notices and notice.code != "CLASS_NOT_EXPORTED":
+            yield warned(kebab(notice.code), f"{notice.file}:{notice.line}: {notice.message}", "see there")
+    changes = {change.file: change.after for change in reconciled.changes if change not in evidence.generation.changes}
+    if not changes:
         if reconciled.triggers:
             yield passed("triggers-in-sync", "triggers.crons has what the app's crons need")
         return
-    wanted = decode_wrangler(evidence.config_file, after)
+    after = changes.get(evidence.config_file.name)
+    wanted = evidence.config if after is None else decode_wrangler(evidence.config_file, after)
     stale = False
-    for now, then in zip(evidence.environments, environments(wanted), strict=False):
+    for now, then in zip(environments(evidence.config), environments(wanted), strict=True):
         missing = [cron for cron in then.crons if cron not in now.crons]
         surplus = [cron for cron in now.crons if cron not in then.crons]
         if missing or surplus:
@@ -48,7 +50,7 @@ def check_triggers_in_sync(evidence: Evidence) -> Iterator[Finding]:
     if not stale:
         yield failed(
             "wrangler-stale",
-            f"{evidence.config_file.name} is not as `lunora codegen` would have it",
+            f"{' and '.join(changes)} {'is' if len(changes) == 1 else 'are'} not as `lunora codegen` would have it",
             "run `lunora codegen`; `lunora codegen --check` shows the difference",
         )
 

@@ -16,8 +16,8 @@ from pytest_workers.runtime import Project
 from pytest_workers.runtime.toolchain import Toolchain
 
 from lunorash.codegen import Generation, generate
-from lunorash.config.bindings import with_bindings
 from lunorash.config.entry import exported_names
+from lunorash.config.reconcile import with_bindings
 from lunorash.config.wrangler import find_wrangler, read_wrangler
 from lunorash.doctor.environment import Environment, environments
 from lunorash.errors import LunoraError, shown

@@ -113,6 +113,9 @@ def examine_deployment(project: Path, environment: str | None) -> Report:
     Args:
         project: the folder of wrangler.jsonc.
         environment: as in ``wrangler deploy --env NAME``; None for the top level.
+
+    Raises:
+        LunoraError: ``ENVIRONMENT_NOT_FOUND``.
     """
     return _examine(Evidence(project, environment), _OF_DEPLOYMENTS)
 
@@ -130,6 +133,9 @@ def examine_build(project: Path) -> Report:
 def _examine(evidence: Evidence, checks: Iterable[Check]) -> Report:
     findings = list(check_configuration(evidence))
     readable = Report(tuple(findings)).ok
+    if readable:
+        # an environment that does not exist is the caller's mistake, and no finding about the project
+        _ = evidence.environments
     for check in (*_OF_SOURCES, *checks) if readable else _OF_SOURCES:
         findings += made(check, evidence)
     return Report(tuple(findings))
