@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from lunorash.codegen import Diagnostic, FileChange, Generation
 from lunorash.config.bindings import missing_objects, missing_queues, missing_workflows
 from lunorash.config.entry import exported_names
 from lunorash.config.json_syntax import line_of
-from lunorash.config.json_text import Edit, applied, edited
+from lunorash.config.json_text import Edit, Remove, applied, edited
 from lunorash.config.migrations import missing_declarations
 from lunorash.config.needs import Exports, QueueNeed, object_needs, unique
 from lunorash.config.record import RECORD, Record
@@ -49,16 +50,28 @@ def with_bindings(generation: Generation, queues: Sequence[QueueNeed] = ()) -> G
     text = before.decode("utf-8")
     record = Record.read(generation.project)
     bindings, notices = _bindings(config, generation, queues)
-    crons, owned, told = _crons(config, generation.triggers, record, path.name, text)
+    crons, owned, remarks = _crons(config, generation.triggers, record)
     edits = [*bindings, *crons]
     changes = list(generation.changes)
     if edits:
-        changes.append(FileChange(path.name, before, _checked(path, config, edits, edited(text, edits))))
+        text = edited(text, edits)
+        _check(path, config, edits, text)
+        changes.append(FileChange(path.name, before, text.encode()))
     recorded = record.change(owned)
     if recorded is not None:
         changes.append(recorded)
-    told = unique([*_about_files(path, record), *notices, *told])
+    located = [Diagnostic(path.name, line_of(text, remark.path), remark.code, remark.message) for remark in remarks]
+    told = unique([*_about_files(path, record), *notices, *located])
     return replace(generation, changes=tuple(changes), notices=(*generation.notices, *told))
+
+
+@dataclass(frozen=True, slots=True)
+class _Remark:
+    """Something to look at in the configuration, at a place as it is afterwards."""
+
+    path: tuple[int | str, ...]
+    code: str
+    message: str
 
 
 def _bindings(
@@ -80,54 +93,52 @@ def _bindings(
 
 
 def _crons(
-    config: Mapping[str, Any], generated: Sequence[str], record: Record, file: str, text: str
-) -> tuple[list[Edit], dict[str, Sequence[str]], list[Diagnostic]]:
+    config: Mapping[str, Any], generated: Sequence[str], record: Record
+) -> tuple[list[Edit], dict[str, Sequence[str]], list[_Remark]]:
     edits: list[Edit] = []
     owned: dict[str, Sequence[str]] = {}
-    notices: list[Diagnostic] = []
+    remarks: list[_Remark] = []
     for scope in scopes_of(config):
         key, path = crons_key(scope), (*scope.path, "triggers", "crons")
         recorded = None if record.owned is None else record.owned.get(key)
         crons = wanted_crons(scope, generated, recorded)
         if crons is None:
             if scope.section.triggers is not None and generated:
-                notices.append(
-                    Diagnostic(
-                        file,
-                        line_of(text, path),
-                        "CRONS_SWITCHED_OFF",
-                        f"{key} is empty, so the app's crons do not fire there. If they should, remove it: the "
-                        "environment then has those of the top level",
-                    )
+                message = (
+                    f"{key} is empty, so the app's crons do not fire there. If they should, remove it: the environment "
+                    "then has those of the top level"
                 )
+                remarks.append(_Remark(path, "CRONS_SWITCHED_OFF", message))
             continue
         edits += list_edits(path, crons)
         # an environment's list that we emptied is still ours to fill
         if generated or (scope.environment is not None and recorded is not None):
             owned[key] = list(generated)
-        for by_hand, ours in same_meaning(crons.by_hand, generated):
-            notices.append(
-                Diagnostic(
-                    file,
-                    line_of(text, (*path, crons.current.index(by_hand))),
-                    "CRON_TRIGGER_TWICE",
+        for index, by_hand in enumerate(crons.by_hand, len(generated)):
+            ours = same_meaning(by_hand, generated)
+            if ours is not None:
+                message = (
                     f"{shown(by_hand)} was written by hand and means the same as {shown(ours)} of the app: Cloudflare "
-                    "fires both. Remove it, unless something else than the app's crons waits for it",
+                    "fires both. Remove it, unless something else than the app's crons waits for it"
                 )
-            )
-    return edits, owned, notices
+                remarks.append(_Remark((*path, index), "CRON_TRIGGER_TWICE", message))
+    return edits, owned, remarks
 
 
-def _checked(path: Path, config: dict[str, Any], edits: Sequence[Edit], text: str) -> bytes:
-    """The new content, known to say what it should: somebody's configuration is not the place to find a bug of ours."""
-    after = text.encode()
-    expected = applied(config, edits)
-    if decode_wrangler(path, after) != expected:
-        raise LunoraError(
-            "WRANGLER_EDIT_FAILED",
-            f"{path} could not be edited, and was left alone. Add by hand: {list(edits)}",
+def _check(path: Path, config: dict[str, Any], edits: Sequence[Edit], text: str) -> None:
+    """See that the text says what it should: somebody's configuration is not the place to find a bug of ours."""
+    try:
+        says = decode_wrangler(path, text.encode())
+    except LunoraError:
+        says = {}
+    if says != applied(config, edits):
+        todo = "; ".join(
+            f"remove entry {edit.index} of {'.'.join(edit.path)}"
+            if isinstance(edit, Remove)
+            else f"put {json.dumps(edit.value)} into {'.'.join(edit.path)} as {edit.key}"
+            for edit in edits
         )
-    return after
+        raise LunoraError("WRANGLER_EDIT_FAILED", f"{path} could not be edited, and was left alone. By hand: {todo}")
 
 
 def _about_files(path: Path, record: Record) -> Iterator[Diagnostic]:

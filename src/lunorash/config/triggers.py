@@ -82,15 +82,19 @@ def list_edits(path: tuple[str, ...], crons: Crons) -> list[Edit]:
     return edits
 
 
-def same_meaning(by_hand: Iterable[str], generated: Iterable[str]) -> list[tuple[str, str]]:
-    """Pairs of expressions that fire at the same times and are written differently: Cloudflare fires each of them.
+def same_meaning(by_hand: str, generated: Iterable[str]) -> str | None:
+    """Which expression of the app fires at the same times as one that is written differently, if any does.
 
     Args:
-        by_hand: the expressions that were written by hand.
+        by_hand: the expression that was written by hand.
         generated: those of the app.
+
+    Example:
+        >>> same_meaning("0 8 * * 2", ["*/5 * * * *", "0 8 * * MON"])
+        '0 8 * * MON'
     """
-    ours = {parsed: expression for expression in generated if (parsed := _parsed(expression)) is not None}
-    return [(each, ours[parsed]) for each in by_hand if (parsed := _parsed(each)) is not None and parsed in ours]
+    parsed = _parsed(by_hand)
+    return next((each for each in generated if parsed is not None and parsed == _parsed(each)), None)
 
 
 def _parsed(expression: str) -> CronExpression | None:
