@@ -50,6 +50,15 @@ def test_a_class_that_is_bound_and_that_the_app_does_not_know(project: Project) 
     assert project.says(check_migrations) == [("fail", "migration-missing")]
 
 
+def test_a_class_that_the_entry_has_and_its_all_does_not_name(project: Project) -> None:
+    """workerd then finds no such class: "no such Durable Object class is exported from the worker"."""
+    entry = (project.folder / "src/worker.py").read_text()
+    project.write("src/worker.py", entry + '__all__ = ["Default", "Onboarding", "ShardDO", "Support"]\n')
+    (finding,) = project.findings(check_exports)
+    assert finding.code == "declared-export-missing"
+    assert "SchedulerDO" in finding.message
+
+
 def test_an_entry_with_an_import_of_everything_cannot_be_told(project: Project) -> None:
     project.replace("src/worker.py", "import SchedulerDO", "import *")
     assert project.says(check_exports) == [("info", "exports-unknown")]

@@ -23,8 +23,8 @@ def check_exports(evidence: Evidence) -> Iterator[Finding]:
     if exported is None:
         yield noted(
             "exports-unknown",
-            f"{ENTRY} has an import with *, so what it exports cannot be told without running it",
-            f"import by name what wrangler binds: {', '.join(sorted(wanted))}",
+            f"{ENTRY} has an import with * or a computed __all__, so what it exports cannot be told without running it",
+            f"name what wrangler binds: {', '.join(sorted(wanted))}",
         )
         return
     missing = sorted(set(wanted) - exported)
@@ -32,11 +32,11 @@ def check_exports(evidence: Evidence) -> Iterator[Finding]:
         how = {
             "SchedulerDO": "from lunora._generated.scheduler import SchedulerDO",
             "ShardDO": "ShardDO = app.ShardDO",
-        }.get(name, f"import {name} there")
+        }.get(name, f"import {name}")
         yield failed(
             "declared-export-missing",
             f"{ENTRY} does not export {name}, and {wanted[name]}; wrangler binds only what the entry exports",
-            f"in {ENTRY}: {how}",
+            f"in {ENTRY}: {how}; if it has an __all__, name {name} there too",
         )
     if wanted and not missing:
         yield passed("declared-export-ok", f"the entry exports {', '.join(sorted(wanted))}")
