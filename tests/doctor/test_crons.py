@@ -6,12 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from lunorash.codegen import FileChange
+from lunorash.codegen import Diagnostic, FileChange
 from lunorash.codegen.crons import AppCron
 from lunorash.config.record import RECORD
 from lunorash.crons import CronExpression, CronJob
-from lunorash.doctor.crons import check_cron_notices, check_trigger_count, check_triggers_in_sync
+from lunorash.doctor.crons import check_cron_notices, check_cron_targets, check_trigger_count, check_triggers_in_sync
 from lunorash.doctor.evidence import Evidence
+from lunorash.doctor.generated import check_sources
 from tests.doctor.project import Project
 
 
@@ -85,6 +86,18 @@ def test_a_record_that_is_stale_or_damaged(project: Project) -> None:
 def test_something_else_that_codegen_would_write(project: Project) -> None:
     project.configure(lambda config: config["durable_objects"]["bindings"].pop())
     assert project.says(check_triggers_in_sync) == [("fail", "wrangler-stale")]
+
+
+def test_targets_are_internal_or_the_sources_are_refused(project: Project) -> None:
+    evidence = with_crons(project, "0 8 * * MON")
+    (finding,) = check_cron_targets(evidence)
+    assert (finding.level.value, finding.code) == ("pass", "cron-targets-internal")
+    assert "trials:start" in finding.message
+    problem = Diagnostic("lunora/crons.py", 5, "CRON_TARGET_INVALID", "api.trials.start may be called by anybody")
+    evidence.generation = replace(evidence.generation, diagnostics=(problem,))
+    assert list(check_cron_targets(evidence)) == []
+    (refused,) = check_sources(evidence)
+    assert (refused.level.value, refused.code) == ("fail", "cron-target-invalid")
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 
 from lunorash.codegen import Diagnostic
@@ -42,6 +43,11 @@ def test_generated_files_that_are_stale(project: Project) -> None:
     (finding,) = project.findings(check_generated)
     assert (finding.level.value, finding.code) == ("warn", "generated-stale")
     assert "lunora/_generated/api.py" in finding.message
+
+
+def test_generated_files_that_a_clone_has_not_got_yet(project: Project) -> None:
+    shutil.rmtree(project.folder / "lunora/_generated")
+    assert project.says(check_generated) == [("info", "generated-missing")]
 
 
 def test_a_project_without_an_app(project: Project) -> None:

@@ -76,6 +76,7 @@ def _ignore_dev_vars(project: Path, _say: Callable[[str], None]) -> Iterator[str
 _REPAIRS: Final[dict[str, _Repair]] = {
     **dict.fromkeys(
         (
+            "generated-missing",
             "generated-stale",
             "migration-missing",
             "triggers-stale",

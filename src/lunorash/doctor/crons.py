@@ -12,7 +12,14 @@ from lunorash.doctor.evidence import Evidence
 from lunorash.doctor.finding import Finding, failed, kebab, noted, passed, warned
 from lunorash.errors import LunoraError, shown
 
-__all__ = ["FREE_TRIGGERS", "PAID_TRIGGERS", "check_cron_notices", "check_trigger_count", "check_triggers_in_sync"]
+__all__ = [
+    "FREE_TRIGGERS",
+    "PAID_TRIGGERS",
+    "check_cron_notices",
+    "check_cron_targets",
+    "check_trigger_count",
+    "check_triggers_in_sync",
+]
 
 FREE_TRIGGERS: Final = 5
 """How many an account has on the free plan, over all its Workers."""
@@ -20,6 +27,13 @@ PAID_TRIGGERS: Final = 250
 """How many it has on the paid plan."""
 _WEEKDAYS: Final = "counts from 1 = Sunday"
 """What the notice about a weekday in digits says."""
+
+
+def check_cron_targets(evidence: Evidence) -> Iterator[Finding]:
+    """``cron-targets-internal``; a target that is not is among the problems of the sources, ``cron-target-invalid``."""
+    if evidence.has_app and evidence.generation.crons and not evidence.generation.diagnostics:
+        targets = sorted({cron.job.target for cron in evidence.generation.crons})
+        yield passed("cron-targets-internal", f"crons run what only the app may call: {', '.join(targets)}")
 
 
 def check_triggers_in_sync(evidence: Evidence) -> Iterator[Finding]:

@@ -11,7 +11,7 @@ from pytest_workers.errors import WorkersError
 
 from lunorash.doctor.bindings import check_bindings, check_exports, check_migrations
 from lunorash.doctor.configuration import check_compatibility, check_configuration
-from lunorash.doctor.crons import check_cron_notices, check_trigger_count, check_triggers_in_sync
+from lunorash.doctor.crons import check_cron_notices, check_cron_targets, check_trigger_count, check_triggers_in_sync
 from lunorash.doctor.evidence import Evidence
 from lunorash.doctor.finding import Finding, Level, warned
 from lunorash.doctor.generated import check_generated, check_notices, check_sources
@@ -42,6 +42,7 @@ _OF_DEPLOYMENTS: Final[tuple[Check, ...]] = (
     check_migrations,
     check_origin,
     check_secrets_in_files,
+    check_cron_targets,
     check_triggers_in_sync,
     check_cron_notices,
     check_trigger_count,

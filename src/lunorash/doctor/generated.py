@@ -12,6 +12,7 @@ __all__ = ["check_generated", "check_notices", "check_sources"]
 
 _SHOWN: Final = 20
 """Problems that are told one by one; codegen tells all."""
+_GENERATE: Final = "run `lunora codegen`; `lunora dev`, `lunora build` and `lunora deploy` do it by themselves"
 
 
 def check_sources(evidence: Evidence) -> Iterator[Finding]:
@@ -32,8 +33,12 @@ def check_sources(evidence: Evidence) -> Iterator[Finding]:
 
 
 def check_generated(evidence: Evidence) -> Iterator[Finding]:
-    """``generated-stale``: files of ``lunora/_generated`` that codegen would change."""
+    """``generated-stale``: files of ``lunora/_generated`` that codegen would change; ``generated-missing`` for all."""
     if not evidence.has_app or evidence.generation.diagnostics:
+        return
+    if not (evidence.project / "lunora" / "_generated").is_dir():
+        # as in a clone, where it is ignored by git
+        yield noted("generated-missing", "lunora/_generated is not there yet", _GENERATE)
         return
     stale = [change.file for change in evidence.generation.changes]
     if stale:
@@ -41,7 +46,7 @@ def check_generated(evidence: Evidence) -> Iterator[Finding]:
             "generated-stale",
             f"{len(stale)} file{' is' if len(stale) == 1 else 's are'} not as the sources say: {', '.join(stale[:5])}"
             + (", …" if len(stale) > 5 else ""),
-            "run `lunora codegen`; `lunora dev`, `lunora build` and `lunora deploy` do it by themselves",
+            _GENERATE,
         )
     else:
         yield passed("generated-fresh", "lunora/_generated is up to date")
