@@ -10,15 +10,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from pytest_workers.runtime.pins import read_pins
+from pytest_workers.runtime.vendoring import STAMP, pins_digest
+
 from lunorash.codegen import generate
 from lunorash.doctor import Finding, examine
 from lunorash.doctor.evidence import Evidence
 from lunorash.doctor.examine import Check
 
-__all__ = ["ROOT", "SECRET", "TOKEN", "Project", "make"]
+__all__ = ["PINS", "ROOT", "SECRET", "TOKEN", "Project", "make", "vendored"]
 
 ROOT: Final = Path(__file__).parents[2]
 SECRET: Final = "whsec_" + base64.b64encode(bytes(range(32))).decode()
+PINS: Final = {"lunorash": "0.1.0", "pydantic": "2.14.4"}
 TOKEN: Final = "0123456789abcdef" * 4
 
 CONFIG: Final[dict[str, Any]] = {
@@ -73,7 +77,7 @@ LUNORA_ADMIN_TOKEN="{TOKEN}"
 """,
     ".gitignore": ".dev.vars\n",
     "pyproject.toml": '[project]\nname = "app"\nversion = "1"\ndependencies = ["lunorash", "pydantic>=2.14"]\n',
-    "requirements/worker.txt": "lunorash==0.1.0\npydantic==2.14.4\n",
+    "requirements/worker.txt": "".join(f"{name}=={version}\n" for name, version in PINS.items()),
 }
 
 
@@ -132,4 +136,18 @@ def make(folder: Path) -> Project:
     (folder / "node_modules").symlink_to(ROOT / "node_modules")
     generate(folder).write()
     project.git("init", "--quiet")
+    return project
+
+
+def vendored(
+    project: Project, installed: dict[str, str], *, stamp: str | None = STAMP, tag: str = "py3-none-any"
+) -> Project:
+    """python_modules/ as pip leaves it, and whoever called pip."""
+    for name, version in installed.items():
+        folder = f"python_modules/{name}-{version}.dist-info"
+        project.write(f"{folder}/METADATA", f"Metadata-Version: 2.4\nName: {name}\nVersion: {version}\n")
+        project.write(f"{folder}/WHEEL", f"Wheel-Version: 1.0\nTag: {tag}\n")
+    if stamp is not None:
+        pins = read_pins(project.folder / "requirements/worker.txt", "3.14")
+        project.write(f"python_modules/{stamp}", pins_digest(pins, Evidence(project.folder).toolchain))
     return project

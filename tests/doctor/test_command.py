@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 from dotenv import dotenv_values
+from pytest_workers.runtime.vendoring import STAMP
 
 from lunorash.cli.main import main
-from tests.doctor.project import SECRET, TOKEN, Project
+from tests.doctor.project import PINS, SECRET, TOKEN, Project, make, vendored
 
 NEW = """
 from lunora._generated.server import mutation
@@ -17,6 +18,12 @@ from lunora._generated.server import mutation
 @mutation
 async def more(ctx) -> None: ...
 """
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    """A project with nothing wrong, its packages vendored: nothing here is to be downloaded."""
+    return vendored(make(tmp_path), PINS)
 
 
 def run(project: Project, *arguments: str) -> int:
@@ -107,10 +114,16 @@ def test_fix_leaves_a_weak_secret_to_whoever_chose_it(project: Project) -> None:
     assert (project.folder / ".dev.vars").read_text() == text
 
 
+def test_fix_vendors_what_is_pinned(project: Project) -> None:
+    """Nothing is pinned any more, so nothing has to be downloaded, and what is there has to go."""
+    project.write("requirements/worker.txt", "").write("pyproject.toml", '[project]\nname = "app"\nversion = "1"\n')
+    assert run(project, "--fix") == 0
+    assert [path.name for path in (project.folder / "python_modules").iterdir()] == [STAMP]
+
+
 def test_a_repair_that_fails_is_told(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
-    project.write("requirements/worker.txt", "lunorash==0.1.0\npydantic==2.14.4\n")
+    (project.folder / "python_modules" / STAMP).unlink()
     project.write("python_modules/mine.py", "")
-    (project.folder / "python_modules/pydantic-2.13.0.dist-info").mkdir()
     project.write(
         "python_modules/pydantic-2.13.0.dist-info/METADATA", "Metadata-Version: 2.4\nName: pydantic\nVersion: 2.13.0\n"
     )

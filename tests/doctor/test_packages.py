@@ -3,28 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from pytest_workers.runtime.pins import read_pins
-from pytest_workers.runtime.vendoring import FOREIGN_STAMP, STAMP, pins_digest
+from pytest_workers.runtime.vendoring import FOREIGN_STAMP, STAMP
 
-from lunorash.doctor.evidence import Evidence
 from lunorash.doctor.packages import check_lock, check_vendored, check_wheels
-from tests.doctor.project import Project
-
-PINS = {"lunorash": "0.1.0", "pydantic": "2.14.4"}
-
-
-def vendored(
-    project: Project, installed: dict[str, str], *, stamp: str | None = STAMP, tag: str = "py3-none-any"
-) -> Project:
-    """python_modules/ as pip leaves it, and whoever called pip."""
-    for name, version in installed.items():
-        folder = f"python_modules/{name}-{version}.dist-info"
-        project.write(f"{folder}/METADATA", f"Metadata-Version: 2.4\nName: {name}\nVersion: {version}\n")
-        project.write(f"{folder}/WHEEL", f"Wheel-Version: 1.0\nTag: {tag}\n")
-    if stamp is not None:
-        pins = read_pins(project.folder / "requirements/worker.txt", "3.14")
-        project.write(f"python_modules/{stamp}", pins_digest(pins, Evidence(project.folder).toolchain))
-    return project
+from tests.doctor.project import PINS, Project, vendored
 
 
 def test_pins_that_are_those_of_pyproject(project: Project) -> None:
