@@ -18,7 +18,7 @@ from lunorash.config.needs import Exports, QueueNeed, object_needs, unique
 from lunorash.config.record import RECORD, Record
 from lunorash.config.scopes import Scope, scopes_of
 from lunorash.config.triggers import crons_key, list_edits, same_meaning, wanted_crons
-from lunorash.config.wrangler import WRANGLER_NAMES, decode_wrangler, find_wrangler
+from lunorash.config.wrangler import WRANGLER_NAMES, decode_wrangler, find_wrangler, wrangler_bytes
 from lunorash.errors import LunoraError, shown
 
 __all__ = ["with_bindings"]
@@ -45,7 +45,7 @@ def with_bindings(generation: Generation, queues: Sequence[QueueNeed] = ()) -> G
     path = None if generation.diagnostics else find_wrangler(generation.project)
     if path is None:
         return generation
-    before = path.read_bytes()
+    before = wrangler_bytes(path)
     config = decode_wrangler(path, before)
     text = before.decode("utf-8")
     record = Record.read(generation.project)

@@ -11,7 +11,16 @@ from lunorash.codec import decode_json
 from lunorash.config.json_syntax import plain
 from lunorash.errors import LunoraError, shown
 
-__all__ = ["WRANGLER_NAMES", "Migration", "Section", "Wrangler", "decode_wrangler", "find_wrangler", "read_wrangler"]
+__all__ = [
+    "WRANGLER_NAMES",
+    "Migration",
+    "Section",
+    "Wrangler",
+    "decode_wrangler",
+    "find_wrangler",
+    "read_wrangler",
+    "wrangler_bytes",
+]
 
 WRANGLER_NAMES: Final = ("wrangler.json", "wrangler.jsonc")
 """The names that are read, the one that wrangler prefers first."""
@@ -156,11 +165,22 @@ def read_wrangler(path: Path) -> dict[str, Any]:
         LunoraError: ``WRANGLER_UNREADABLE`` with line and column when it cannot be read; ``WRANGLER_INVALID`` with
             the path inside it when a value has the wrong type.
     """
+    return decode_wrangler(path, wrangler_bytes(path))
+
+
+def wrangler_bytes(path: Path) -> bytes:
+    """The content of a configuration.
+
+    Args:
+        path: the file, as `find_wrangler` found it.
+
+    Raises:
+        LunoraError: ``WRANGLER_UNREADABLE``.
+    """
     try:
-        data = path.read_bytes()
+        return path.read_bytes()
     except OSError as error:
         raise _unreadable(path, error.strerror or type(error).__name__) from None
-    return decode_wrangler(path, data)
 
 
 def decode_wrangler(path: Path, data: bytes) -> dict[str, Any]:
