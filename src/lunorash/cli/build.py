@@ -19,7 +19,7 @@ from lunorash.errors import LunoraError
 __all__ = ["STAGED", "build", "write_generated"]
 
 STAGED: Final = Path(".lunora/worker")
-_TOOLING: Final = frozenset({"cli", "codegen", "config", "registry", "template", "testing"})
+_TOOLING: Final = frozenset({"cli", "codegen", "config", "doctor", "registry", "template", "testing"})
 """Parts of lunorash that are used on the developer's machine only."""
 _LEFT_OUT: Final = frozenset({"__pycache__"})
 

@@ -24,7 +24,7 @@ _NOT_INSTALLED: Final = LunoraError(
 )
 
 
-def vendor_packages(project: Path, say: Callable[[str], None]) -> None:
+def vendor_packages(project: Path, say: Callable[[str], None], *, refresh: bool = False) -> None:
     """Put the Python packages that the Worker needs into ``python_modules/``, where wrangler takes them from.
 
     For a plain `wrangler deploy` or `wrangler dev` on a new machine. A folder that is there is left as it is: whoever
@@ -33,12 +33,13 @@ def vendor_packages(project: Path, say: Callable[[str], None]) -> None:
     Args:
         project: the folder of wrangler.jsonc.
         say: told what is done, a line at a time.
+        refresh: bring a folder that is there in step with the pins as well.
 
     Raises:
         LunoraError: ``RUNTIME_NOT_INSTALLED`` when they are not there and the package pytest-workers is not either.
         pytest_workers.errors.WorkersError: whatever is missing or does not fit, with the way out.
     """
-    if (project / "python_modules").is_dir() or not (project / "wrangler.jsonc").is_file():
+    if ((project / "python_modules").is_dir() and not refresh) or not (project / "wrangler.jsonc").is_file():
         return
     try:
         from pytest_workers.runtime import Project

@@ -88,6 +88,44 @@ def _build(project: ProjectOption = Path(), format: FormatOption = Format.PRETTY
     )
 
 
+@app.command("doctor")
+def _doctor(
+    project: ProjectOption = Path(),
+    fix: Annotated[bool, typer.Option("--fix", help="Repair what nobody has to decide, then look again.")] = False,
+    format: FormatOption = Format.PRETTY,  # noqa: A002
+) -> None:
+    """Look for what would keep the project from running or from being deployed.
+
+    Example: lunora doctor --fix
+    """
+    from lunorash.cli.doctor import doctor
+
+    raise typer.Exit(doctor(project, Output(format), fix=fix))
+
+
+@app.command("deploy")
+def _deploy(
+    arguments: Annotated[list[str] | None, typer.Argument(help="Passed on to wrangler; put -- before them.")] = None,
+    *,
+    project: ProjectOption = Path(),
+    environment: Annotated[str | None, typer.Option("--env", metavar="NAME", help="The environment.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Do everything but upload.")] = False,
+    skip_doctor: Annotated[bool, typer.Option("--skip-doctor", help="Deploy whatever the doctor would say.")] = False,
+    format: FormatOption = Format.PRETTY,  # noqa: A002
+) -> None:
+    """Check and build the Worker, then hand it to wrangler.
+
+    Example: lunora deploy --env staging -- --keep-vars
+    """
+    from lunorash.cli.deploy import deploy
+
+    output = Output(format)
+    given = arguments or ()
+    raise typer.Exit(
+        deploy(project, output, environment=environment, dry_run=dry_run, skip_doctor=skip_doctor, arguments=given)
+    )
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line; returns the exit status."""
     given = sys.argv[1:] if arguments is None else arguments
