@@ -14,6 +14,7 @@ from lunorash.cli.app_crons import read_crons
 from lunorash.cli.forecast import describe, forecast
 from lunorash.cli.options import DEFAULT_URL, FormatOption, ProjectOption, UrlOption
 from lunorash.cli.output import Format, Output, one_line, table
+from lunorash.cli.records import objects
 from lunorash.cli.times import distance, now_ms, read_instant, when
 
 __all__ = ["app"]
@@ -40,8 +41,6 @@ def _list(
     if offline:
         crons = [describe(cron, after=datetime.now(UTC)) for cron in read_crons(project)]
     else:
-        from lunorash.cli.records import objects
-
         with connect(url, project) as api:
             crons = objects(api.get(_ROUTE), "jobs", _ROUTE)
     now, output = now_ms(), Output(format)
@@ -111,8 +110,6 @@ def _runs(
 
     Example: lunora crons runs digest --limit 5
     """
-    from lunorash.cli.records import objects
-
     path = f"{_ROUTE}/runs"
     with connect(url, project) as api:
         runs = objects(api.get(path, limit=str(limit), **({} if name is None else {"name": name})), "runs", path)

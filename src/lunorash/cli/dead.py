@@ -9,18 +9,20 @@ from dataclasses import dataclass
 from datetime import datetime
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from lunorash.cli.admin_access import connect
-from lunorash.cli.api import Api
 from lunorash.cli.one_by_one import check_ids, do_each, say_each
 from lunorash.cli.options import DEFAULT_URL, FormatOption, ProjectOption, UrlOption, YesOption
-from lunorash.cli.output import Format, Output, one_line
+from lunorash.cli.output import Format, Output
 from lunorash.cli.records import SCHEDULED, job_table, take, walk
 from lunorash.cli.times import now_ms, read_instant
 from lunorash.errors import LunoraError
+
+if TYPE_CHECKING:
+    from lunorash.cli.api import Api
 
 __all__ = ["DeadFilter", "app"]
 
@@ -236,9 +238,9 @@ class _Steering:
         if not found:
             output.say("there are no such dead letters")
         elif not yes:
-            many = Counter(one_line(str(letter.get("target"))) for letter in letters).most_common()
+            many = Counter(str(letter.get("target")) for letter in letters).most_common()
             told = ", ".join(f"{count} of {target}" for target, count in many[:5]) + (", ..." if many[5:] else "")
             noun = "dead letter" if len(found) == 1 else "dead letters"
-            if not typer.confirm(f"{self.verb.capitalize()} {len(found):,} {noun} ({told})?", err=True):
+            if not output.ask(f"{self.verb.capitalize()} {len(found):,} {noun} ({told})?"):
                 raise LunoraError("NOT_CONFIRMED", "you did not agree, so nothing was changed")
         return found

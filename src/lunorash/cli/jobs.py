@@ -13,6 +13,7 @@ from lunorash.cli.admin_access import connect
 from lunorash.cli.one_by_one import check_ids, do_each, say_each
 from lunorash.cli.options import DEFAULT_URL, FormatOption, ProjectOption, UrlOption
 from lunorash.cli.output import Format, Output
+from lunorash.cli.records import SCHEDULED, details, job_table, take, walk
 from lunorash.cli.times import now_ms
 from lunorash.errors import LunoraError
 
@@ -49,7 +50,6 @@ def _list(
 
     Example: lunora jobs list --state dead --state pending --limit 20
     """
-    from lunorash.cli.records import SCHEDULED, job_table, take, walk
 
     def wanted() -> Iterator[dict[str, Any]]:
         if not states:
@@ -81,8 +81,6 @@ def _get(
 
     Example: lunora jobs get end-trial_42
     """
-    from lunorash.cli.records import SCHEDULED, details
-
     (job_id,) = check_ids([job_id])
     with connect(url, project) as api:
         job = api.get(f"{SCHEDULED}/get", id=job_id).get("record")
@@ -104,8 +102,6 @@ def _cancel(
 
     Example: lunora jobs cancel end-trial_42 end-trial_43
     """
-    from lunorash.cli.records import SCHEDULED
-
     output, checked = Output(format), check_ids(ids)
     with connect(url, project) as api:
         results = do_each(

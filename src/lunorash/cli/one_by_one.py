@@ -76,9 +76,9 @@ def say_each(results: list[dict[str, Any]], *, done: str, otherwise: str, output
     if not output.json:
         for result in results:
             if result[done]:
-                output.say(f"{done} {result['id']}")
+                output.say(f"{done} {one_line(result['id'])}")
             else:
                 error = result.get("error")
                 why = f"{error['code']}: {error['message']}" if error else otherwise
-                output.warn(f"not {done} {result['id']}: {one_line(why)}")
+                output.warn(one_line(f"not {done} {result['id']}: {why}"))
     output.document({"results": results})

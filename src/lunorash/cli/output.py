@@ -99,6 +99,14 @@ class Output:
             task = shown.add_task(one_line(doing), total=total)
             yield lambda: shown.advance(task)
 
+    def ask(self, question: str) -> bool:
+        """Ask whoever sits at the terminal; only a yes is one.
+
+        typer's own question puts a part of itself on stdout, which is for the command's result.
+        """
+        self._problems.print(Text(f"{one_line(question)} [y/N] "), end="")
+        return sys.stdin.readline().strip().lower() in ("y", "yes")
+
     def fail(self, error: Exception) -> None:
         """Say why the command failed: for programs ``{"error": {"code", "message"}}``."""
         if self.json:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from itertools import islice
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 
-from lunorash.cli.api import Api
 from lunorash.cli.output import plain_text, table
 from lunorash.cli.times import when
 from lunorash.errors import LunoraError
+
+if TYPE_CHECKING:
+    from lunorash.cli.api import Api  # httpx takes a third of a second to import, and crons next does without
 
 __all__ = ["SCHEDULED", "details", "job_table", "objects", "take", "walk"]
 
