@@ -124,7 +124,7 @@ def test_an_id_that_cannot_be_is_refused_before_any_is_cancelled(lunora: Lunora,
 
 def test_an_error_of_one_does_not_keep_the_others_from_being_tried(lunora: Lunora, scripted: Scripted) -> None:
     def cancel(asked: object) -> object:
-        refusal = (500, {}, b'{"error": {"code": "INTERNAL", "message": "incident 7"}}')
+        refusal: object = (500, {}, b'{"error": {"code": "INTERNAL", "message": "incident 7"}}')
         return refusal if len(scripted.asked) == 1 else {"cancelled": True}
 
     scripted.answers["POST /_lunora/admin/scheduled/cancel"] = cancel

@@ -139,7 +139,8 @@ class RealWorker(Served):
 
     def __exit__(self, *details: object) -> None:
         super().__exit__(*details)
-        self.inside(lambda: [made.store.close() for made in self.namespace.objects.values()])
+        for made in self.namespace.objects.values():
+            self.inside(made.store.close)
         self._inside.shutdown()
 
     def inside(self, work: Callable[[], Any]) -> Any:

@@ -80,7 +80,7 @@ class CronFiring:
     def _run(self, expression: str, minute: datetime, jobs: list[str]) -> None:
         begin = time.monotonic()
         try:
-            outcome = str(self._fire(expression, round(minute.timestamp() * 1000)).get("outcome"))
+            outcome = str(self._fire(expression, round(minute.timestamp() * 1000)).get("outcome", "unknown"))
             said = "ok" if outcome == "ok" else f"{outcome}; what went wrong is in the log above"
         except Exception as error:  # noqa: BLE001 - pytest-workers' own, and whatever the network has
             outcome, said = "unknown", f"no outcome: {error}"
