@@ -65,9 +65,15 @@ def dev(project: Path, output: Output, *, port: int = DEFAULT_PORT, crons: bool 
         port: where to answer.
         crons: whether to fire the app's crons.
     """
-    ended = threading.Event()
+    ended, ready = threading.Event(), threading.Event()
+
+    def end(*_: object) -> None:
+        ended.set()
+        if not ready.is_set():
+            raise KeyboardInterrupt  # nobody waits for a server that is still starting
+
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: ended.set())
+        signal.signal(number, end)
 
     def progress(line: str) -> None:
         output.event("progress", f"==> {line}", message=line)
@@ -77,8 +83,14 @@ def dev(project: Path, output: Output, *, port: int = DEFAULT_PORT, crons: bool 
         if line.strip() and line[0] not in "┌├│└":
             output.event("log", line, line=line)
 
-    server = make_server(project, port=port, persist_to=None, say=progress, echo=echo)
-    progress(f"starting the Worker on port {server.port}")
+    try:
+        server = make_server(project, port=port, persist_to=None, say=progress, echo=echo)
+        progress(f"starting the Worker on port {server.port}")
+        server.start()
+        ready.set()
+    except KeyboardInterrupt:
+        output.event("stopped", "==> stopped before it was ready")
+        return 1
     with server:
         output.event("ready", f"\n{try_next(server.url, demo=has_demo(project))}", url=server.url)
         with _crons_of(project, server, output, wanted=crons):

@@ -116,7 +116,8 @@ class Output:
                 else {"code": str(getattr(error, "code", "INTERNAL")), "message": str(error)}
             )
             self.document({"error": told})
-        self._problems.print(plain_text(f"lunora: {error}", "red"))
+        # indented, so that no text of a Worker passes for a line of ours
+        self._problems.print(plain_text(f"lunora: {error}".replace("\n", "\n  "), "red"))
 
 
 def _console(file: TextIO) -> Console:
