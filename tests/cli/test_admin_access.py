@@ -20,12 +20,13 @@ TOKEN = "LUNORA_ADMIN_TOKEN"
         "http://localhost",
         "http://localhost:8787/",
         "http://LOCALHOST:1",
-        "http://app.localhost:8787",
         "http://127.0.0.1:8787",
         "http://127.8.9.1",
         "http://[::1]:8787",
         "https://app.example.com",
         "https://10.0.0.1:8443",
+        "https://[2001:db8::1]:8443",
+        "https://a_b.example.com.",
     ],
 )
 def test_a_token_may_be_sent_to_this_machine_and_by_https(url: str) -> None:
@@ -39,6 +40,9 @@ def test_a_token_may_be_sent_to_this_machine_and_by_https(url: str) -> None:
         "http://localhost.example.com",
         "http://127.0.0.1.example.com",
         "http://localhost@example.com",
+        "http://localhost\\@example.com",
+        "http://example.com\\.localhost",
+        "http://app.localhost:8787",
         "http://10.0.0.1:8787",
         "http://0.0.0.0:8787",
         "http://[::2]",
@@ -59,12 +63,23 @@ def test_a_token_may_be_sent_to_this_machine_and_by_https(url: str) -> None:
         "https://example.com?q",
         "https://example.com#f",
         "https://exämple.com",
+        "https://a..b",
+        "https://.a",
+        "https://a,b",
+        "https://%zz",
+        f"https://{'a' * 64}.com",
+        f"https://{'a.' * 127}com",
     ],
 )
 def test_other_urls_are_refused_before_anything_is_sent(url: str) -> None:
     with pytest.raises(typer.BadParameter) as raised:
         check_url(url)
     assert "secret" not in str(raised.value)
+
+
+def test_a_host_that_no_resolver_takes_is_no_traceback(lunora: Lunora) -> None:
+    done = lunora("jobs", "list", "--url", "https://xn--zzz--", "--format", "json")
+    assert (done.status, done.json["error"]["code"]) == (1, "WORKER_UNREACHABLE")
 
 
 def test_a_url_is_refused_with_status_2(lunora: Lunora) -> None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["check_url", "connect", "find_token", "is_local"]
 
 _TOKEN: Final = "LUNORA_ADMIN_TOKEN"  # noqa: S105 - the variable's name
+_HOST: Final = re.compile(r"(?=.{1,254}$)[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*\.?|[0-9a-f:.]*:[0-9a-f:.]*", re.ASCII)
 _SENDABLE: Final = re.compile(r"[!-~]+", re.ASCII)
 
 
@@ -64,7 +65,7 @@ def check_url(url: str) -> None:
         host, _port = parts.hostname, parts.port
     except ValueError:
         parts, host = urlsplit(""), None
-    if parts.scheme not in ("http", "https") or not host or not _SENDABLE.fullmatch(url):
+    if parts.scheme not in ("http", "https") or not _HOST.fullmatch(host or "") or not _SENDABLE.fullmatch(url):
         raise typer.BadParameter(
             f"{shown(url)} is not a Worker's origin; write it like http://localhost:8787 or https://app.example.com",
             param_hint="--url",
@@ -82,14 +83,14 @@ def check_url(url: str) -> None:
 
 
 def is_local(url: str) -> bool:
-    """Whether a URL is one of this machine.
+    """Whether a URL is one of this machine. A name below localhost is not: some resolvers ask the network for it.
 
     Example:
         >>> [is_local(url) for url in ("http://localhost:1", "http://[::1]:1", "http://localhost.example.com")]
         [True, True, False]
     """
     host = (urlsplit(url).hostname or "").rstrip(".")
-    if host == "localhost" or host.endswith(".localhost"):
+    if host == "localhost":
         return True
     try:
         return ipaddress.ip_address(host).is_loopback

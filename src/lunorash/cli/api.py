@@ -78,15 +78,15 @@ class Api:
         return self._call("POST", path, {}, json.dumps(body, allow_nan=False).encode(), wait_s)
 
     def _call(self, method: str, path: str, query: dict[str, str], body: bytes | None, wait_s: float) -> dict[str, Any]:
-        request = self._client.build_request(
-            method,
-            self.url + path,
-            params=query or None,
-            content=body,
-            headers={} if body is None else {"content-type": "application/json"},
-            timeout=httpx.Timeout(wait_s, connect=_CONNECT_S),
-        )
         try:
+            request = self._client.build_request(
+                method,
+                self.url + path,
+                params=query or None,
+                content=body,
+                headers={} if body is None else {"content-type": "application/json"},
+                timeout=httpx.Timeout(wait_s, connect=_CONNECT_S),
+            )
             answer = self._client.send(request, stream=True)
             try:
                 text = _read(path, answer)
@@ -98,7 +98,7 @@ class Api:
                 f"{self.url} took the call of {path} and gave no answer within {wait_s:g} s; what was asked for may "
                 "have happened all the same",
             ) from None
-        except httpx.HTTPError as error:
+        except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as error:  # the last two: a host that cannot be
             raise LunoraError(
                 "WORKER_UNREACHABLE",
                 f"nothing answers at {self.url}: {error or type(error).__name__}. Start it with lunora dev, or name "

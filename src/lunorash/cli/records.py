@@ -102,13 +102,11 @@ def details(job: dict[str, Any], now: int) -> RenderableType:
     """
     rows = Table.grid(padding=(0, 2, 0, 0))
     for name, value in job.items():
-        if name in ("failures", "args", "state"):
+        if value is None or name == "failures":
             continue
-        told = when(value, now) if name in _INSTANTS else value
-        if told not in (None, "", {}):
-            rows.add_row(plain_text(name), plain_text(told if isinstance(told, str) else json.dumps(told)))
-    rows.add_row("state", plain_text(str(_state(job))))
-    rows.add_row("args", plain_text(json.dumps(job.get("args"), indent=2, ensure_ascii=False)))
+        told = when(value, now) if name in _INSTANTS else _state(job) if name == "state" else value
+        shown = told if isinstance(told, str) else json.dumps(told, indent=2 if name == "args" else None)
+        rows.add_row(plain_text(name), plain_text(shown))
     failures = job.get("failures")
     if not isinstance(failures, list) or not failures:
         return rows
