@@ -8,9 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
+from lunorash.cli.admin_access import find_token
 from lunorash.cli.api import Api
-from lunorash.cli.dev_vars import read_dev_vars
 from lunorash.cli.local_server import make_server
+from lunorash.cli.output import Output
 from lunorash.codegen import generate
 from lunorash.errors import LunoraError
 
@@ -21,21 +22,23 @@ _POLL_S: Final = 0.02
 _FUNCTIONS: Final = frozenset({"demo:hello_later", "demo:flaky_later"})
 
 
-def demo(project: Path) -> int:
+def demo(project: Path, output: Output) -> int:
     """Start a Worker with nothing stored, tell the story, stop it; returns the exit status.
 
     Args:
         project: the folder of wrangler.jsonc.
+        output: where it is told; programs get how many jobs are left in which state.
     """
     if not has_demo(project):
         raise LunoraError(
             "DEMO_NOT_FOUND", "the story is told with the example's lunora/demo.py, which this project does not have"
         )
     with tempfile.TemporaryDirectory(prefix="lunora-demo-") as state:
-        server = make_server(project, port=0, persist_to=Path(state), say=lambda line: print(f"==> {line}", flush=True))
-        print("==> starting a Worker with nothing stored (a few seconds)", flush=True)
-        with server:
-            tell(Api(server.url, read_dev_vars(project)["LUNORA_ADMIN_TOKEN"]), lambda line: print(line, flush=True))
+        server = make_server(project, port=0, persist_to=Path(state), say=lambda line: output.say(f"==> {line}"))
+        output.say("==> starting a Worker with nothing stored (a few seconds)")
+        with server, Api(server.url, find_token(project, {})[0]) as api:
+            left = tell(api, output.say)
+    output.document({"ok": True, **left})
     return 0
 
 
@@ -44,12 +47,15 @@ def has_demo(project: Path) -> bool:
     return {function.path for function in generate(project).functions} >= _FUNCTIONS
 
 
-def tell(api: Api, say: Callable[[str], None]) -> None:
+def tell(api: Api, say: Callable[[str], None]) -> dict[str, int]:
     """Tell the story.
 
     Args:
         api: the Worker.
         say: told each line as it happens.
+
+    Returns:
+        how many jobs wait, run and are dead at the end.
 
     Raises:
         LunoraError: ``DEMO_FAILED`` when it takes another turn than it should.
@@ -79,6 +85,7 @@ def tell(api: Api, say: Callable[[str], None]) -> None:
 
     status = api.get("/_lunora/admin/scheduled/status")
     say(f"\nAt the end: {status['backlog']} waiting, {status['in_flight']} running, {status['dead']} dead.")
+    return {name: status[name] for name in ("backlog", "in_flight", "dead")}
 
 
 class _Story:

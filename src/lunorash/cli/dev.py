@@ -1,14 +1,23 @@
-"""`lunora dev`: serves the Worker locally and says what to try."""
+"""`lunora dev`: serves the Worker locally, fires its crons, and says what to try."""
 
 from __future__ import annotations
 
 import signal
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from lunorash.cli.app_crons import AppCrons
+from lunorash.cli.cron_firing import CronFiring
 from lunorash.cli.demo import has_demo
 from lunorash.cli.local_server import DEFAULT_PORT, make_server
+from lunorash.cli.options import DEFAULT_URL
+from lunorash.cli.output import Output
+
+if TYPE_CHECKING:
+    from pytest_workers.runtime import DevServer
 
 __all__ = ["dev", "try_next"]
 
@@ -32,6 +41,7 @@ _LOOK: Final = """
   curl -s {url}/_lunora/admin/scheduled/status -H "authorization: Bearer $TOKEN"
 
 Jobs survive Ctrl-C and kill -9: stop the server while one is pending, start it again, and it runs.
+See also: lunora jobs, lunora dead, lunora crons, lunora run{option}
 """
 
 
@@ -42,34 +52,65 @@ def try_next(url: str, *, demo: bool) -> str:
         url: where it answers.
         demo: whether the app has the functions of the example's ``demo.py``.
     """
-    return (_READY + (_DEMO if demo else "") + _LOOK).format(url=url)
+    option = "" if url == DEFAULT_URL else f", each with --url {url}"
+    return (_READY + (_DEMO if demo else "") + _LOOK).format(url=url, option=option)
 
 
-def dev(project: Path, *, port: int = DEFAULT_PORT) -> int:
+def dev(project: Path, output: Output, *, port: int = DEFAULT_PORT, crons: bool = True) -> int:
     """Serve until Ctrl-C; returns the exit status.
 
     Args:
         project: the folder of wrangler.jsonc.
+        output: where all that happens is told, as events.
         port: where to answer.
+        crons: whether to fire the app's crons.
     """
-    ended = threading.Event()
+    ended, ready = threading.Event(), threading.Event()
+
+    def end(*_: object) -> None:
+        ended.set()
+        if not ready.is_set():
+            raise KeyboardInterrupt  # nobody waits for a server that is still starting
+
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: ended.set())
-    server = make_server(
-        project, port=port, persist_to=None, say=lambda line: print(f"==> {line}", flush=True), echo=_echo
-    )
-    print(f"==> starting the Worker on port {server.port}", flush=True)
+        signal.signal(number, end)
+
+    def progress(line: str) -> None:
+        output.event("progress", f"==> {line}", message=line)
+
+    def echo(line: str) -> None:
+        # not the frame of wrangler's list of some 900 modules
+        if line.strip() and line[0] not in "┌├│└":
+            output.event("log", line, line=line)
+
+    try:
+        server = make_server(project, port=port, persist_to=None, say=progress, echo=echo)
+        progress(f"starting the Worker on port {server.port}")
+        server.start()
+        ready.set()
+    except KeyboardInterrupt:
+        output.event("stopped", "==> stopped before it was ready")
+        return 1
     with server:
-        print(f"\n{try_next(server.url, demo=has_demo(project))}", flush=True)
-        while not ended.wait(0.5):
-            if not server.running:
-                print("lunora: the server has ended by itself; its last words are above", flush=True)
-                return 1
-    print("==> stopped", flush=True)
+        output.event("ready", f"\n{try_next(server.url, demo=has_demo(project))}", url=server.url)
+        with _crons_of(project, server, output, wanted=crons):
+            while not ended.wait(0.5):
+                if not server.running:
+                    output.event("ended", "lunora: the server has ended by itself; its last words are above")
+                    return 1
+    output.event("stopped", "==> stopped")
     return 0
 
 
-def _echo(line: str) -> None:
-    # not the frame of wrangler's list of some 900 modules
-    if line.strip() and line[0] not in "┌├│└":
-        print(line, flush=True)
+@contextmanager
+def _crons_of(project: Path, server: DevServer, output: Output, *, wanted: bool) -> Iterator[None]:
+    """Fire the crons of a project for as long as the block runs."""
+    if not wanted or not (project / "lunora").is_dir():
+        yield
+        return
+    firing = CronFiring(AppCrons(project), server.trigger_scheduled, output)
+    firing.start()
+    try:
+        yield
+    finally:
+        firing.stop()

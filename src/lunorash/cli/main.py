@@ -11,19 +11,21 @@ from typing import Annotated
 
 import typer
 
-from lunorash.cli import registry
+from lunorash.cli import crons, dead, jobs, registry
 from lunorash.cli.build import STAGED, build
 from lunorash.cli.codegen import codegen
 from lunorash.cli.init import init
 from lunorash.cli.local_server import DEFAULT_PORT, vendor_packages
-from lunorash.cli.options import FormatOption, ProjectOption
+from lunorash.cli.options import FormatOption, LinesOption, ProjectOption
 from lunorash.cli.output import Format, Output
+from lunorash.cli.run import run
 
 __all__ = ["app", "main"]
 
 app = typer.Typer(
     name="lunora",
     help="Durable deferred jobs, crons and workpools for Python on Cloudflare.",
+    epilog="Exit status: 0 done, 1 failed or found something wrong, 2 a command line that makes no sense.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -37,25 +39,31 @@ app.add_typer(registry.app, name="registry")
 def _dev(
     project: ProjectOption = Path(),
     port: Annotated[int, typer.Option(min=1, max=65535, help="Where to answer.")] = DEFAULT_PORT,
+    no_crons: Annotated[bool, typer.Option("--no-crons", help="Fire no crons.")] = False,
+    format: LinesOption = Format.PRETTY,  # noqa: A002 - the option's name
 ) -> None:
-    """Serve the Worker locally, on the real runtime.
+    """Serve the Worker locally, on the real runtime, and fire its crons on their schedule.
+
+    JSON: a line for each event, {"event": NAME, ...}: progress, ready, log, crons, cron, cron_missed, ended, stopped.
 
     Example: lunora dev --port 8790
     """
     from lunorash.cli.dev import dev
 
-    raise typer.Exit(dev(project, port=port))
+    raise typer.Exit(dev(project, Output(format), port=port, crons=not no_crons))
 
 
 @app.command("demo")
-def _demo(project: ProjectOption = Path()) -> None:
+def _demo(project: ProjectOption = Path(), format: FormatOption = Format.PRETTY) -> None:  # noqa: A002
     """Tell a short story of jobs on a Worker of its own.
+
+    JSON: {"ok", "backlog", "in_flight", "dead"}, once it has ended well.
 
     Example: lunora demo
     """
     from lunorash.cli.demo import demo
 
-    raise typer.Exit(demo(project))
+    raise typer.Exit(demo(project, Output(format)))
 
 
 @app.command("codegen")
@@ -124,6 +132,12 @@ def _deploy(
     raise typer.Exit(
         deploy(project, output, environment=environment, dry_run=dry_run, skip_doctor=skip_doctor, arguments=given)
     )
+
+
+app.command("run")(run)
+app.add_typer(jobs.app, name="jobs")
+app.add_typer(dead.app, name="dead")
+app.add_typer(crons.app, name="crons")
 
 
 def main(arguments: list[str] | None = None) -> int:
