@@ -171,6 +171,28 @@ def case_three_retries_are_four_attempts_and_then_the_id_is_taken(store: Store) 
         rig.schedule(incarnation="again")
 
 
+def case_an_attempt_that_was_made_elsewhere_is_one_of_them(store: Store) -> None:
+    """A cron's tick that failed: five retries are six attempts in all, and a redrive has six again."""
+    rig = Rig(store)
+    policy = RetryPolicy(max_attempts=5, base_ms=1_000)
+    rig.schedule(retry=policy, due=1_000, charged=1)
+    assert [wait // SECOND for wait in _waits(rig, policy)] == [2, 4, 8, 16]
+    assert [row["number"] for row in rig.attempts()] == [2, 3, 4, 5, 6]
+    assert (rig.job()["attempt"], rig.job()["charged"]) == (6, 6)
+    assert rig.redrive()
+    assert len(_waits(rig, policy)) == 5
+    assert (rig.job()["attempt"], rig.job()["charged"]) == (12, 6)
+
+
+def case_a_job_that_is_taken_over_twice_is_recognised(store: Store) -> None:
+    rig = Rig(store)
+    rig.schedule(due=1_000, charged=1)
+    rig.at(1_000).claim_and_begin()
+    before = rig.job()
+    rig.schedule(due=9_000, charged=1)
+    assert rig.job() == before
+
+
 def case_the_shortest_policy_makes_no_burst(store: Store) -> None:
     """R1, R3: even the least base leaves a moment between two attempts."""
     waits = _waits(Rig(store), RetryPolicy(max_attempts=5, base_ms=1, max_ms=1, jitter=1.0))

@@ -329,6 +329,7 @@ class Engine:
             json.dumps(job.retry),
             job.timeout_ms,
             job.shard_key,
+            job.charged,
         )
         if self._store.execute(queries.BURIED_AFTER, job.id, called):
             self._store.execute(queries.CANCEL_PENDING, now, job.id)
