@@ -17,20 +17,23 @@ from lunorash.errors import LunoraError
 from lunorash.http import Handler, HttpAnswer, HttpRequest, find_route
 from lunorash.incident import report
 from lunorash.scheduler.client import Scheduler
+from lunorash.server.cron_trigger import Fired
 
 __all__ = ["make_entrypoint"]
 
 _CLOSE_S: Final = 10
 
 Routes = Mapping[str, Mapping[str, Handler]]
+Fire = Callable[[Fired, Any, Callable[..., Awaitable[Any]]], Awaitable[None]]
 
 
-def make_entrypoint(routes: Routes, scheduler: Callable[[Any], Scheduler]) -> type[Any]:
+def make_entrypoint(routes: Routes, scheduler: Callable[[Any], Scheduler], fire: Fire) -> type[Any]:
     """Make the class that a Worker exports as ``Default``.
 
     Args:
         routes: handlers by path, then by method.
         scheduler: makes the scheduler client of an environment.
+        fire: runs the jobs of a trigger, given what fired, the environment, and what makes HTTP requests.
     """
 
     class Default(WorkerEntrypoint):  # type: ignore[misc]
@@ -44,12 +47,11 @@ def make_entrypoint(routes: Routes, scheduler: Callable[[Any], Scheduler]) -> ty
             return _respond(answer, self.ctx)
 
         async def scheduled(self, controller: Any, env: Any = None, ctx: Any = None) -> None:  # noqa: ARG002
-            """A Cron Trigger fired: wake a scheduler whose alarm was lost.
+            """A Cron Trigger fired: run its jobs.
 
             The runtime passes three arguments, the last two of them None (cloudflare/cloudflare-docs#30383).
             """
-            print(f"lunora: the trigger {controller.cron} fired; no cron job is registered for it")
-            await scheduler(self.env).status()
+            await fire(controller, self.env, fetch)
 
         async def queue(self, batch: Any, env: Any = None, ctx: Any = None) -> None:  # noqa: ARG002
             """Messages came that nobody takes: they go back to their queue, and in the end to its dead letters."""
