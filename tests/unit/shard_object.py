@@ -36,35 +36,42 @@ class ShardObject:
         self.store = SqliteStore()
         migrate_shard(self.store, [("schema.sql", "CREATE TABLE notes (text TEXT NOT NULL)")])
         self._shard = Shard(self.store, functions, ready=lambda: check_settings(env), wake=lambda _now: None)
-        self._leases, self._runs = CronLeases(self.store), CronRuns(self.store)
+        self.leases, self.cron_record = CronLeases(self.store), CronRuns(self.store)
         self.calls: list[ShardCall] = []
         self.asked: list[str] = []
         self.broken = False
         self.silent = False
-        self.now = NOW
+        self.answers_lost = 0
+        self.clock: Callable[[], int] = lambda: NOW
 
     async def query(self, text: str) -> str:
         """As `lunorash.shard.durable_object.ShardDO.query`; likewise the other."""
         return self._answer(text, self._shard.query)
 
     async def mutate(self, text: str) -> str:
-        return self._answer(text, self._shard.mutate)
+        answer = self._answer(text, self._shard.mutate)
+        if self.answers_lost:
+            self.answers_lost -= 1
+            raise OSError("the connection broke after it had committed")
+        return answer
 
     async def hold_cron(self, text: str) -> str:
-        return await self._told("hold_cron", lambda: self._leases.hold(**decode_json(text), now=self.now))
+        return await self._told("hold_cron", lambda: self.leases.hold(**decode_json(text), now=self.clock()))
 
     async def release_cron(self, text: str) -> str:
-        return await self._told("release_cron", lambda: self._leases.release(**decode_json(text)))
+        return await self._told("release_cron", lambda: self.leases.release(**decode_json(text)))
 
     async def note_cron_run(self, text: str) -> str:
-        return await self._told("note_cron_run", lambda: self._runs.note(CronRun(**decode_json(text))))
+        return await self._told("note_cron_run", lambda: self.cron_record.note(CronRun(**decode_json(text))))
 
     async def cron_runs(self, text: str) -> str:
-        return await self._told("cron_runs", lambda: [asdict(run) for run in self._runs.newest(**decode_json(text))])
+        return await self._told(
+            "cron_runs", lambda: [asdict(run) for run in self.cron_record.newest(**decode_json(text))]
+        )
 
     async def last_cron_runs(self, text: str) -> str:
         def work() -> object:
-            return [asdict(run) for run in self._runs.last_of_each(decode_json(text))]
+            return [asdict(run) for run in self.cron_record.last_of_each(decode_json(text))]
 
         return await self._told("last_cron_runs", work)
 
