@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from lunorash.scheduler.job import Result
 from lunorash.scheduler.retry import DEFAULT_RETRY, RetryPolicy
 from lunorash.scheduler.store import Store
@@ -182,6 +184,14 @@ def case_an_attempt_that_was_made_elsewhere_is_one_of_them(store: Store) -> None
     assert rig.redrive()
     assert len(_waits(rig, policy)) == 5
     assert (rig.job()["attempt"], rig.job()["charged"]) == (12, 6)
+
+
+def case_a_job_that_is_taken_over_still_says_when_it_was_to_run(store: Store) -> None:
+    rig = Rig(store)
+    rig.at(5_000).engine.schedule([replace(new_job("j", 9_000), scheduled_for=START + 42)], START + 5_000)
+    assert (rig.job()["due"], rig.job()["scheduled_for"]) == (9_000, 42)
+    (attempt,) = rig.at(9_000).claim_one().attempts
+    assert attempt.scheduled_for == START + 42
 
 
 def case_a_job_that_is_taken_over_twice_is_recognised(store: Store) -> None:

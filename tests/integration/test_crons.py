@@ -130,6 +130,7 @@ def test_what_failed_is_tried_again_by_the_scheduler_until_it_succeeds(client: C
     record = client.wait(job_id, "succeeded")
     (effect,) = client.effects("tried again")
     assert (effect["job"], effect["incarnation"], effect["user_id"]) == (job_id, job_id, None)
+    assert record["scheduled_for"] == AT, "and what it was to run for stays"
     assert 2 <= record["charged"] == record["attempts"] == effect["attempt"] <= 3, "the tick's was the first"
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 from typing import Any, Final
 
 import pytest
@@ -204,6 +205,36 @@ async def test_a_body_that_names_no_job_is_refused(body: Any) -> None:
     status, _ = await worker.ask("POST", f"{_PREFIX}/run", body)
     assert status == 400
     assert worker.notes() == []
+
+
+# -- the whole app -------------------------------------------------------------------------------------------
+
+
+async def _fire(worker: _Worker, cron: str) -> None:
+    async def fetch(*_args: object, **_options: object) -> None:
+        raise AssertionError("nothing here goes out")
+
+    controller = SimpleNamespace(cron=cron, scheduledTime=NOW, noRetry=lambda: None)
+    await worker.app.fire(controller, worker.env, fetch)
+
+
+async def test_a_trigger_runs_its_jobs_and_wakes_the_scheduler() -> None:
+    worker = _Worker(*_JOBS)
+    await _fire(worker, "0 8 * * MON")
+    assert worker.notes() == ["reported"]
+    (run,) = await worker.runs("name=report")
+    assert (run["trigger"], run["scheduled_for"]) == ("cron", NOW)
+    assert worker.env.SCHEDULER.default.calls["status"] == 1
+
+
+async def test_an_app_without_a_scheduler_has_crons_too(capsys: pytest.CaptureFixture[str]) -> None:
+    worker = _Worker()
+    job = CronJob("report", "* * * * *", "m:note", {"text": "a"})
+    builder = define_app().shard(lambda env: env.SHARD).functions(FUNCTIONS)
+    worker.app = builder.crons({"* * * * *": [job]}).build()
+    await _fire(worker, "* * * * *")
+    assert worker.notes() == ["a"]
+    assert capsys.readouterr().out == ""
 
 
 # -- putting an app together ---------------------------------------------------------------------------------

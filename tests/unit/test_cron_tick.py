@@ -73,6 +73,7 @@ def test_the_job_that_tries_again_is_the_tick_with_one_attempt_behind_it() -> No
     assert (job.id, job.incarnation) == (tick.id, tick.incarnation)
     assert (job.target, job.args, job.timeout_ms, job.shard_key) == ("c:act", '{"value":"ä"}', 5_000, None)
     assert (job.charged, job.due, job.retry) == (1, NOW + 7 + 7_500, policy.to_dict())
+    assert job.scheduled_for == NOW, "the function is told the time that its tick was for"
 
 
 def test_an_attempt_that_could_not_be_made_is_not_counted() -> None:

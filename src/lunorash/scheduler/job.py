@@ -19,7 +19,8 @@ class NewJob:
     """One call to schedule, already checked. ``id`` and ``incarnation`` are minted by the caller's side.
 
     ``charged`` is how many attempts it has used up elsewhere, such as a cron's tick that failed: they bear the first
-    numbers, and count against its policy.
+    numbers, and count against its policy. ``scheduled_for`` is when it was to run then; None for a job that is new, and
+    is to run when it is due.
     """
 
     id: str
@@ -31,6 +32,7 @@ class NewJob:
     timeout_ms: int
     shard_key: str | None = None
     charged: int = 0
+    scheduled_for: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,7 +16,7 @@ INSERT: Final = """
 INSERT INTO jobs
     (id, incarnation, scheduled_as, target, args, state, due, scheduled_for, created, retry, timeout_ms, shard_key,
      attempt, charged)
-VALUES (?1, ?2, ?2, ?3, ?4, 'pending', ?5, ?5, ?6, ?7, ?8, ?9, ?10, ?10)
+VALUES (?1, ?2, ?2, ?3, ?4, 'pending', ?5, coalesce(?11, ?5), ?6, ?7, ?8, ?9, ?10, ?10)
 """
 
 CANCEL_PENDING: Final = """

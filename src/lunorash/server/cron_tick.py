@@ -101,6 +101,7 @@ class Tick:
             retry=policy.to_dict(),
             timeout_ms=self.job.timeout_ms,
             charged=0 if unavailable else 1,
+            scheduled_for=self.scheduled_for,
         )
 
 
