@@ -253,6 +253,14 @@ async def test_a_shard_that_cannot_say_whose_turn_it_is_makes_the_run_fail() -> 
 
 
 @in_fake_time
+async def test_without_shards_nobody_can_say_whose_turn_it_is() -> None:
+    worker = CronWorker(shards=False)
+    run = await _run(worker, "sweep", overlap="skip")
+    assert (run.outcome, run.error_code) == ("failed", "SHARD_NOT_CONFIGURED")
+    assert worker.did == []
+
+
+@in_fake_time
 async def test_a_shard_that_is_silent_is_not_waited_for_for_ever() -> None:
     worker = CronWorker()
     worker.shard.silent = True

@@ -8,12 +8,12 @@ import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from typing import Any, Final, cast
+from typing import Final, cast
 
 from lunorash.crons import CronJob
 from lunorash.crons.runs import CronRun
 from lunorash.errors import LunoraError, UnavailableError, shown
-from lunorash.incident import describe, report
+from lunorash.incident import code_of, describe, report
 from lunorash.scheduler.attempting import attempt
 from lunorash.scheduler.client import Scheduler
 from lunorash.scheduler.ids import mint_id
@@ -134,7 +134,7 @@ class CronRunner:
             async with asyncio.timeout(_DEADLINE_S):
                 await self._scheduler.take_over(job)
         except (LunoraError, TimeoutError) as problem:
-            self._log(f"lunora: the cron job {_name(tick)} failed and is not tried again: {_why(problem)}")
+            self._log(f"lunora: the cron job {_name(tick)} failed and is not tried again: {code_of(problem)}")
             return None
         return job.id
 
@@ -145,7 +145,7 @@ class CronRunner:
             async with asyncio.timeout(_DEADLINE_S):
                 await self._shards.note_cron_run(run)
         except (LunoraError, TimeoutError) as problem:
-            self._log(f"lunora: a run of the cron job {shown(run.name)} was not recorded: {_why(problem)}")
+            self._log(f"lunora: a run of the cron job {shown(run.name)} was not recorded: {code_of(problem)}")
 
 
 _NO_SHARD: Final = (
@@ -156,7 +156,3 @@ _NO_SHARD: Final = (
 
 def _name(tick: Tick) -> str:
     return shown(tick.job.name)
-
-
-def _why(problem: Any) -> str:
-    return problem.code if isinstance(problem, LunoraError) else type(problem).__name__

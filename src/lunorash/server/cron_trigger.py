@@ -10,7 +10,7 @@ from typing import Final, Protocol
 from lunorash.crons import CronJob
 from lunorash.crons.runs import CronRun
 from lunorash.errors import LunoraError, shown
-from lunorash.incident import report
+from lunorash.incident import code_of, report
 from lunorash.scheduler.protocol import MAX_CODE, text_of
 from lunorash.server.cron_tick import Tick
 
@@ -93,8 +93,7 @@ async def _wake(wake: Callable[[], Awaitable[object]], log: Callable[[str], None
         async with asyncio.timeout(_WAKING_S):
             await wake()
     except (LunoraError, TimeoutError) as error:
-        why = error.code if isinstance(error, LunoraError) else type(error).__name__
-        log(f"lunora: the scheduler was not woken: {why}")
+        log(f"lunora: the scheduler was not woken: {code_of(error)}")
     except Exception as error:  # noqa: BLE001 - it must not stop the jobs
         report("waking the scheduler", error)
 

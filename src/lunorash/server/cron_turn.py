@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Final
 
 from lunorash.errors import LunoraError, shown
+from lunorash.incident import code_of
 from lunorash.shard.client import Shards
 
 __all__ = ["RENEWAL_S", "take_turn"]
@@ -44,7 +45,7 @@ async def take_turn(shards: Shards, name: str, holder: str, log: Callable[[str],
             async with asyncio.timeout(_DEADLINE_S):
                 await shards.release_cron(name, holder)
         except (LunoraError, TimeoutError) as error:
-            log(f"lunora: the lease of the cron job {shown(name)} ends by itself: {_why(error)}")
+            log(f"lunora: the lease of the cron job {shown(name)} ends by itself: {code_of(error)}")
 
 
 async def _held(shards: Shards, name: str, holder: str) -> bool:
@@ -61,12 +62,8 @@ async def _renew(shards: Shards, name: str, holder: str, log: Callable[[str], No
         try:
             held = await _held(shards, name, holder)
         except LunoraError as error:
-            log(f"lunora: the lease of the cron job {shown(name)} was not renewed: {_why(error)}")
+            log(f"lunora: the lease of the cron job {shown(name)} was not renewed: {code_of(error)}")
             continue
         if not held:
             log(f"lunora: the lease of the cron job {shown(name)} is lost: another run has begun beside this one")
             return
-
-
-def _why(error: Exception) -> str:
-    return error.code if isinstance(error, LunoraError) else type(error).__name__
