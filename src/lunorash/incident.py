@@ -9,7 +9,7 @@ from typing import Final
 from lunorash.codec import check_json
 from lunorash.errors import LunoraError
 
-__all__ = ["conceal", "describe", "report", "tellable"]
+__all__ = ["code_of", "conceal", "describe", "report", "tellable"]
 
 _DESCRIBED: Final = 2_000
 
@@ -59,6 +59,16 @@ def conceal(error: LunoraError, where: str) -> LunoraError:
     return LunoraError(
         error.code, f"something is wrong with the app; its log has it as incident {incident}", status=error.status
     )
+
+
+def code_of(error: BaseException) -> str:
+    """How a log line names an error, without its text: by its code, or by its type.
+
+    Example:
+        >>> code_of(LunoraError("SHARD_UNAVAILABLE", "try again")), code_of(TimeoutError())
+        ('SHARD_UNAVAILABLE', 'TimeoutError')
+    """
+    return str(error.code) if isinstance(error, LunoraError) else type(error).__name__
 
 
 def tellable(error: LunoraError, where: str) -> LunoraError:

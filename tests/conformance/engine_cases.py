@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from lunorash.scheduler.job import Result
 from lunorash.scheduler.retry import DEFAULT_RETRY, RetryPolicy
 from lunorash.scheduler.store import Store
@@ -169,6 +171,36 @@ def case_three_retries_are_four_attempts_and_then_the_id_is_taken(store: Store) 
     assert len(rig.attempts()) == 4
     with refused(code="DUPLICATE_SCHEDULE_ID"):
         rig.schedule(incarnation="again")
+
+
+def case_an_attempt_that_was_made_elsewhere_is_one_of_them(store: Store) -> None:
+    """A cron's tick that failed: five retries are six attempts in all, and a redrive has six again."""
+    rig = Rig(store)
+    policy = RetryPolicy(max_attempts=5, base_ms=1_000)
+    rig.schedule(retry=policy, due=1_000, charged=1)
+    assert [wait // SECOND for wait in _waits(rig, policy)] == [2, 4, 8, 16]
+    assert [row["number"] for row in rig.attempts()] == [2, 3, 4, 5, 6]
+    assert (rig.job()["attempt"], rig.job()["charged"]) == (6, 6)
+    assert rig.redrive()
+    assert len(_waits(rig, policy)) == 5
+    assert (rig.job()["attempt"], rig.job()["charged"]) == (12, 6)
+
+
+def case_a_job_that_is_taken_over_still_says_when_it_was_to_run(store: Store) -> None:
+    rig = Rig(store)
+    rig.at(5_000).engine.schedule([replace(new_job("j", 9_000), scheduled_for=START + 42)], START + 5_000)
+    assert (rig.job()["due"], rig.job()["scheduled_for"]) == (9_000, 42)
+    (attempt,) = rig.at(9_000).claim_one().attempts
+    assert attempt.scheduled_for == START + 42
+
+
+def case_a_job_that_is_taken_over_twice_is_recognised(store: Store) -> None:
+    rig = Rig(store)
+    rig.schedule(due=1_000, charged=1)
+    rig.at(1_000).claim_and_begin()
+    before = rig.job()
+    rig.schedule(due=9_000, charged=1)
+    assert rig.job() == before
 
 
 def case_the_shortest_policy_makes_no_burst(store: Store) -> None:

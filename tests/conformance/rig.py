@@ -87,12 +87,12 @@ class Rig:
         incarnation: str | None = None,
         retry: RetryPolicy = POLICY,
         args: str = "{}",
+        charged: int = 0,
     ) -> list[str]:
         """Schedule one job, due now unless it says when."""
-        return self.engine.schedule(
-            [new_job(job_id, self.now if due is None else due, incarnation=incarnation, retry=retry, args=args)],
-            START + self.now,
-        )
+        due = self.now if due is None else due
+        job = new_job(job_id, due, incarnation=incarnation, retry=retry, args=args, charged=charged)
+        return self.engine.schedule([job], START + self.now)
 
     def claim(self) -> list[Dispatch]:
         """Take what is due."""
@@ -234,7 +234,13 @@ class Rig:
 
 
 def new_job(
-    job_id: str, due: int, *, incarnation: str | None = None, retry: RetryPolicy = POLICY, args: str = "{}"
+    job_id: str,
+    due: int,
+    *,
+    incarnation: str | None = None,
+    retry: RetryPolicy = POLICY,
+    args: str = "{}",
+    charged: int = 0,
 ) -> NewJob:
     """A call to schedule; its incarnation is named after its id unless it says otherwise."""
     return NewJob(
@@ -245,6 +251,7 @@ def new_job(
         due=START + due,
         retry=retry.to_dict(),
         timeout_ms=600_000,
+        charged=charged,
     )
 
 

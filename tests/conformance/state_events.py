@@ -199,6 +199,11 @@ _claims_due: Final = {
         dispatch={**_OPEN, "id": "d1"},
         returns=_claimed("d1", 1, 1, scheduled_for=37_000),
     ),
+    "taken over": Cell(
+        job={"state": "running", "dispatch": "d1", "attempt": 2, "charged": 2, "started": 37_000},
+        dispatch={**_OPEN, "id": "d1"},
+        returns=_claimed("d1", 2, 2, scheduled_for=37_000),
+    ),
     "retrying": Cell(
         job={"state": "running", "dispatch": "d2", "attempt": 2, "charged": 2, "started": 37_000},
         dispatch={**_OPEN, "id": "d2"},
@@ -247,6 +252,7 @@ EVENTS: Final[dict[str, Event]] = {
             # it may be on its way from a shard
             "absent": Cell(buried=40_000, returns=False),
             "pending": Cell(job={"state": "canceled", "ended": 40_000}, returns=True),
+            "taken over": Cell(job={"state": "canceled", "ended": 40_000}, returns=True),
             "retrying": Cell(job={"state": "canceled", "ended": 40_000}, returns=True),
             # canceled before it could be claimed again: not even a late success changes that
             "alone": Cell(job={"state": "canceled", "ended": 40_000, "dispatch": None}, returns=True),

@@ -116,6 +116,10 @@ def _pending(rig: Rig) -> None:
     rig.at(0).schedule(due=37_000, retry=PATIENT)
 
 
+def _taken_over(rig: Rig) -> None:
+    rig.at(0).schedule(due=37_000, retry=PATIENT, charged=1)
+
+
 def _sent(rig: Rig) -> None:
     rig.at(0).schedule(retry=PATIENT)
     rig.claim_one()
@@ -215,6 +219,8 @@ STATES: Final[dict[str, State]] = {
     "absent": State(reach=_absent, job=None),
     # waits, due at 37 s
     "pending": State(reach=_pending, job=job_row(due=37_000, scheduled_for=37_000)),
+    # its first attempt was made elsewhere and failed; due at 37 s
+    "taken over": State(reach=_taken_over, job=job_row(due=37_000, scheduled_for=37_000, attempt=1, charged=1)),
     # failed once, due again at 37 s
     "retrying": State(reach=_retrying, job=job_row(**_TRIED_ONCE, **_BROKE, due=37_000), attempts=(_FIRST_BROKE,)),
     # nobody knows how its first attempt ended; due again at 37 s, and a late success would still count

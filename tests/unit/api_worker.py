@@ -119,10 +119,15 @@ class ApiWorker:
             builder.authorize_shard(authorize_shard)
         self.app: App = builder.build()
 
-    async def answer(
-        self, path: str, body: bytes = b"", headers: dict[str, str] | None = None, method: str = "POST"
-    ) -> HttpAnswer:
-        """What the entrypoint would answer; an error that it does not expect comes through."""
+    def request(
+        self,
+        path: str,
+        body: bytes = b"",
+        headers: dict[str, str] | None = None,
+        method: str = "POST",
+        query: str = "",
+    ) -> HttpRequest:
+        """A request as the entrypoint makes it."""
 
         async def read() -> bytes:
             return body
@@ -130,18 +135,28 @@ class ApiWorker:
         async def fetch(*_args: object, **_options: object) -> None:
             raise AssertionError("nothing here goes out")
 
-        request = HttpRequest(
+        return HttpRequest(
             method=method,
             path=path,
-            query="",
+            query=query,
             headers=JSON if headers is None else headers,
             body=read,
             env=self.env,
             scheduler=lambda: self.app.scheduler(self.env),
             fetch=fetch,
         )
+
+    async def answer(
+        self,
+        path: str,
+        body: bytes = b"",
+        headers: dict[str, str] | None = None,
+        method: str = "POST",
+        query: str = "",
+    ) -> HttpAnswer:
+        """What the entrypoint would answer; an error that it does not expect comes through."""
         try:
-            return await find_route(self.app.routes, method, path)(request)
+            return await find_route(self.app.routes, method, path)(self.request(path, body, headers, method, query))
         except LunoraError as error:
             return HttpAnswer.of_error(error)
 

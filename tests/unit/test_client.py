@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 from lunorash.errors import LunoraError
 from lunorash.functions import FunctionTable
 from lunorash.scheduler import JobRecord, RetryPolicy, RunOptions, Scheduler, create_scheduler
+from lunorash.scheduler.job import NewJob
 from lunorash.scheduler.options import MAX_INSTANT_MS
 
 from .fake_time import in_fake_time
@@ -76,6 +78,29 @@ async def test_a_job_is_stored_as_it_was_asked_for() -> None:
         failures=(),
     )
     assert type(job.args["x"]) is float
+
+
+async def test_a_job_that_was_tried_elsewhere_is_taken_over_as_it_is_and_once() -> None:
+    app = _App()
+    job = NewJob(
+        id="cron-1",
+        incarnation="i",
+        target=TARGET,
+        args='{"n":1}',
+        due=NOW + 5,
+        retry=RetryPolicy(max_attempts=2).to_dict(),
+        timeout_ms=9_000,
+        charged=1,
+        scheduled_for=NOW - 7,
+    )
+    for _ in range(2):
+        await app.client.take_over(job)
+    record = await app.job("cron-1")
+    assert (record.incarnation, record.target, record.args, record.timeout_ms) == ("i", TARGET, {"n": 1}, 9_000)
+    assert (record.due, record.scheduled_for, record.attempts, record.charged) == (NOW + 5, NOW - 7, 1, 1)
+    with pytest.raises(LunoraError) as raised:
+        await app.client.take_over(replace(job, incarnation="another"))
+    assert raised.value.code == "DUPLICATE_SCHEDULE_ID"
 
 
 async def test_without_an_id_one_is_minted_and_it_is_a_string() -> None:

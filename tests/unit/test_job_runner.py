@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,6 +17,7 @@ from lunorash.server.running import FunctionRunner
 from lunorash.shard.client import Shards
 
 from .api_worker import FUNCTIONS
+from .instances import Agents, Workflow
 from .scheduler_object import NOW, ORIGIN, Namespace, environment
 from .shard_object import ShardNamespace
 
@@ -27,52 +27,11 @@ def _attempt(target: str = "m:note", args: Any = None, **more: Any) -> ReceivedA
     return ReceivedAttempt(target=target, args={} if args is None else args, **fields)
 
 
-class _Workflow:
-    """The binding of a workflow: its instances are named once."""
-
-    def __init__(self) -> None:
-        self.instances: dict[str, Any] = {}
-        self.fails: Exception | None = None
-        self.fails_after_it_landed = False
-
-    async def create(self, options: Any) -> None:
-        if self.fails and not self.fails_after_it_landed:
-            raise self.fails
-        if options["id"] in self.instances:
-            raise RuntimeError("(instance.already_exists) Provided instanceId already exists")
-        self.instances[options["id"]] = options["params"]
-        if self.fails:
-            raise self.fails
-
-    async def get(self, instance: str) -> Any:
-        if instance not in self.instances:
-            raise RuntimeError("(instance.not_found) Provided id does not exist")
-        return self.instances[instance]
-
-
-class _Agents:
-    """The binding of an agent: an object for each name, which starts once."""
-
-    def __init__(self) -> None:
-        self.started: dict[str, str] = {}
-        self.calls = 0
-
-    def idFromName(self, name: str) -> str:  # noqa: N802 - the platform's name
-        return name
-
-    def get(self, name: str) -> Any:
-        async def start(params: str) -> bool:
-            self.calls += 1
-            return self.started.setdefault(name, params) is params
-
-        return SimpleNamespace(start=start)
-
-
 class _Worker:
     """What runs the jobs of an app, and what it runs them with."""
 
     def __init__(self, functions: dict[str, Callable[..., Any]] | None = None) -> None:
-        self.env = environment(ONBOARDING=_Workflow(), SUPPORT=_Agents())
+        self.env = environment(ONBOARDING=Workflow(), SUPPORT=Agents())
         self.scheduler = Namespace(self.env)
         table = FunctionTable(FUNCTIONS | (functions or {}))
         self.shards = ShardNamespace(table, self.env)

@@ -114,7 +114,7 @@ _PARAMETERS: Final[dict[str, tuple[Value, ...]]] = {
 
 
 def _parameters(name: str, sql: str) -> tuple[Value, ...]:
-    numbered = [f"?{number}" in sql for number in range(1, 10)]
+    numbered = [f"?{number}" in sql for number in range(1, 20)]
     return _PARAMETERS.get(name, (NOW,) * (sum(numbered) or sql.count("?")))
 
 

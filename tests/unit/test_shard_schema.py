@@ -48,7 +48,8 @@ def test_a_shard_without_migrations_has_the_librarys_own_tables_only() -> None:
     assert migrate_shard(store, []) == 0
     assert migrate_shard(store, []) == 0
     names = {row["name"] for row in _schema(store) if row["type"] == "table"}
-    assert names == {"_lunora_outbox", "_lunora_applied", "_lunora_migrations", "sqlite_sequence"}
+    own = {"outbox", "applied", "migrations", "cron_leases", "cron_runs"}
+    assert names == {"sqlite_sequence", *(f"_lunora_{name}" for name in own)}
 
 
 def test_the_text_of_a_migration_that_was_applied_is_not_looked_at_again() -> None:

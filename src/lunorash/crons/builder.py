@@ -32,7 +32,8 @@ class CronOptions(TypedDict, total=False):
 
     ``overlap="skip"`` leaves a run out while the one before is still under way; ``"allow"``, the default, does not.
     ``timeout`` is how long a run may take, in milliseconds or as a `timedelta`, 1 ms to 15 minutes; 10 minutes if it is
-    not set. With ``retry`` a run that failed is handed to the scheduler, as a job that is tried again by that policy.
+    not set. With ``retry`` a run that failed is handed to the scheduler, as a job that is tried again by that policy;
+    whether another run is under way then makes no difference.
     """
 
     overlap: Overlap

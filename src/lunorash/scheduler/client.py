@@ -6,6 +6,7 @@ import asyncio
 import json
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any, Final
 
 from lunorash.codec import decode_json
@@ -13,7 +14,7 @@ from lunorash.errors import LunoraError
 from lunorash.refs import Target
 from lunorash.scheduler.calls import Catalog, make_job
 from lunorash.scheduler.ids import check_id, mint_id
-from lunorash.scheduler.job import State
+from lunorash.scheduler.job import NewJob, State
 from lunorash.scheduler.options import Delay, Instant, RunOptions, delay_ms, instant_ms
 from lunorash.scheduler.record import JobRecord, Page
 
@@ -179,6 +180,16 @@ class Scheduler:
         """Hand over rows of a shard's outbox, in order; returns the number of the last one that was accepted."""
         accepted: int = await self._call("accept", json.dumps({"shard": shard, "rows": [*rows]}), again=True)
         return accepted
+
+    async def take_over(self, job: NewJob) -> None:
+        """Schedule a job that has an id and an incarnation already, and perhaps attempts behind it.
+
+        A second call with the same ones is recognised, and changes nothing.
+
+        Raises:
+            LunoraError: as `run_after` does.
+        """
+        await self._call("schedule", json.dumps([asdict(job)]), again=True)
 
     async def _schedule(
         self, due: int, target: Target, args: Mapping[str, Any] | None, options: RunOptions | None

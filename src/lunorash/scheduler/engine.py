@@ -329,6 +329,8 @@ class Engine:
             json.dumps(job.retry),
             job.timeout_ms,
             job.shard_key,
+            job.charged,
+            job.scheduled_for,
         )
         if self._store.execute(queries.BURIED_AFTER, job.id, called):
             self._store.execute(queries.CANCEL_PENDING, now, job.id)

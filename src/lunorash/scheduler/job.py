@@ -16,7 +16,12 @@ refuses its arguments, which may be a deploy in progress."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewJob:
-    """One call to schedule, already checked. ``id`` and ``incarnation`` are minted by the caller's side."""
+    """One call to schedule, already checked. ``id`` and ``incarnation`` are minted by the caller's side.
+
+    ``charged`` is how many attempts it has used up elsewhere, such as a cron's tick that failed: they bear the first
+    numbers, and count against its policy. ``scheduled_for`` is when it was to run then; None for a job that is new, and
+    is to run when it is due.
+    """
 
     id: str
     incarnation: str
@@ -26,6 +31,8 @@ class NewJob:
     retry: dict[str, Any]
     timeout_ms: int
     shard_key: str | None = None
+    charged: int = 0
+    scheduled_for: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,6 +27,8 @@ __all__ = [
     "DISPATCH_PATH",
     "END",
     "HEARTBEAT",
+    "MAX_CODE",
+    "MAX_MESSAGE",
     "VERSION",
     "DispatchBody",
     "End",
@@ -38,6 +40,7 @@ __all__ = [
     "read_dispatch",
     "read_line",
     "split_lines",
+    "text_of",
 ]
 
 DISPATCH_PATH: Final = "/_lunora/scheduler/dispatch"
@@ -166,16 +169,21 @@ def encode_results(results: Iterable[Result]) -> bytes:
             "attempt": result.attempt,
             "outcome": result.outcome,
             "retryable": result.retryable,
-            "code": _text(result.code, MAX_CODE),
-            "message": _text(result.message, MAX_MESSAGE),
+            "code": text_of(result.code, MAX_CODE),
+            "message": text_of(result.message, MAX_MESSAGE),
         }
         for result in results
     ]
     return json.dumps({"type": "results", "results": wire}).encode() + b"\n"
 
 
-def _text(value: object, limit: int) -> str | None:
-    """What an app put into an error, fit to travel: it may be no text at all, endless, or half a surrogate pair."""
+def text_of(value: object, limit: int) -> str | None:
+    """What an app put into an error, fit to travel: it may be no text at all, endless, or half a surrogate pair.
+
+    Args:
+        value: the error's code or message.
+        limit: how many characters to keep at most.
+    """
     if value is None:
         return None
     try:

@@ -14,8 +14,9 @@ HOLDER_OF_ID: Final = "SELECT scheduled_as, state FROM jobs WHERE id = ?"
 
 INSERT: Final = """
 INSERT INTO jobs
-    (id, incarnation, scheduled_as, target, args, state, due, scheduled_for, created, retry, timeout_ms, shard_key)
-VALUES (?1, ?2, ?2, ?3, ?4, 'pending', ?5, ?5, ?6, ?7, ?8, ?9)
+    (id, incarnation, scheduled_as, target, args, state, due, scheduled_for, created, retry, timeout_ms, shard_key,
+     attempt, charged)
+VALUES (?1, ?2, ?2, ?3, ?4, 'pending', ?5, coalesce(?11, ?5), ?6, ?7, ?8, ?9, ?10, ?10)
 """
 
 CANCEL_PENDING: Final = """

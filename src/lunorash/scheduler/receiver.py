@@ -6,12 +6,11 @@ It knows nothing of Cloudflare: where the lines go is handed in, so the simulato
 from __future__ import annotations
 
 import asyncio
-import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final, Generic, Protocol, TypeVar
 
 from lunorash.errors import LunoraError, UnavailableError
-from lunorash.incident import describe
+from lunorash.scheduler.attempting import attempt
 from lunorash.scheduler.job import Outcome, Result
 from lunorash.scheduler.protocol import END, HEARTBEAT, ReceivedAttempt, encode_results
 
@@ -92,36 +91,16 @@ class Receiver(Generic[C]):
             if stubborn:
                 self._log(f"lunora: {len(stubborn)} functions go on although they were cancelled")
 
-    async def _attempt(self, attempt: ReceivedAttempt, stopping: asyncio.Event) -> Result:
+    async def _attempt(self, received: ReceivedAttempt, stopping: asyncio.Event) -> Result:
         try:
-            call = self._runnable.bind(attempt.target, attempt.args)
+            call = self._runnable.bind(received.target, received.args)
         except LunoraError as error:
-            return _result(attempt, "unavailable", error)
-        failure = await self._failure(call, attempt, stopping)
-        if failure is None:
-            return Result(job=attempt.job, attempt=attempt.number, outcome="ok")
-        return _result(attempt, "unavailable" if isinstance(failure, UnavailableError) else "failed", failure)
-
-    async def _failure(
-        self, call: Callable[[C], object], attempt: ReceivedAttempt, stopping: asyncio.Event
-    ) -> LunoraError | None:
-        limit = asyncio.timeout(attempt.timeout_ms / 1000)
+            return _result(received, "unavailable", error)
         try:
-            async with limit:
-                value = call(self._context(attempt))
-                if inspect.isawaitable(value):
-                    await value
+            await attempt(lambda: call(self._context(received)), received.timeout_ms, stopping=stopping.is_set)
         except LunoraError as error:
-            return error
-        except TimeoutError as error:
-            if limit.expired():
-                return LunoraError("ATTEMPT_TIMED_OUT", f"it took longer than its {attempt.timeout_ms:,} ms")
-            return _unexpected(error)
-        except BaseException as error:
-            if isinstance(error, asyncio.CancelledError) and stopping.is_set():
-                raise
-            return _unexpected(error)
-        return None
+            return _result(received, "unavailable" if isinstance(error, UnavailableError) else "failed", error)
+        return Result(job=received.job, attempt=received.number, outcome="ok")
 
 
 def _result(attempt: ReceivedAttempt, outcome: Outcome, error: LunoraError) -> Result:
@@ -131,7 +110,3 @@ def _result(attempt: ReceivedAttempt, outcome: Outcome, error: LunoraError) -> R
 async def _written(write: Write, line: bytes) -> None:
     async with asyncio.timeout(WRITE_TIMEOUT_S):
         await write(line)
-
-
-def _unexpected(error: BaseException) -> LunoraError:
-    return LunoraError("ATTEMPT_FAILED", describe(error))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -9,13 +10,15 @@ from typing import Any
 
 from lunorash.contexts import Auth
 from lunorash.crons import CronJob
-from lunorash.errors import LunoraError
+from lunorash.errors import LunoraError, shown
 from lunorash.functions import FunctionTable
 from lunorash.http import Handler, HttpAnswer, HttpRequest, Route
 from lunorash.scheduler.client import Scheduler
 from lunorash.server.api import Api, AuthorizeShard
 from lunorash.server.auth import Authenticate
 from lunorash.server.cors import Cors
+from lunorash.server.cron_runner import CronRunner
+from lunorash.server.cron_trigger import Fired, fire
 from lunorash.server.dispatch_route import dispatch_route
 from lunorash.server.job_runner import JobRunner
 from lunorash.server.queue_consumer import QueueConsumer
@@ -23,6 +26,8 @@ from lunorash.server.running import FunctionRunner
 from lunorash.shard.client import Shards
 from lunorash.shard.schema import Migration
 from lunorash.studio.admin import ADMIN_ROUTES
+from lunorash.studio.cron_routes import cron_routes
+from lunorash.studio.run_route import run_route
 
 __all__ = ["App", "AppBuilder", "define_app"]
 
@@ -124,7 +129,17 @@ class AppBuilder:
         return self
 
     def crons(self, crons: Mapping[str, Sequence[CronJob]]) -> AppBuilder:
-        """Set the cron jobs by the expression of their trigger, ``LUNORA_CRONS`` of ``lunora/_generated/crons.py``."""
+        """Set the cron jobs by the expression of their trigger, ``LUNORA_CRONS`` of ``lunora/_generated/crons.py``.
+
+        Raises:
+            LunoraError: ``DUPLICATE_CRON_NAME`` for two of one name: their runs could not be told apart.
+        """
+        names = Counter(job.name for jobs in crons.values() for job in jobs)
+        for name, count in names.items():
+            if count > 1:
+                raise LunoraError(
+                    "DUPLICATE_CRON_NAME", f"there are {count} cron jobs named {shown(name)}; rename them"
+                )
         self._parts.crons = {expression: tuple(jobs) for expression, jobs in crons.items()}
         return self
 
@@ -166,9 +181,28 @@ class AppBuilder:
         """Put it together.
 
         Raises:
-            LunoraError: ``INVALID_INPUT`` for a function path that is none.
+            LunoraError: ``INVALID_INPUT`` for a function path that is none; ``SCHEDULER_NOT_CONFIGURED`` and
+                ``SHARD_NOT_CONFIGURED`` for a cron job whose options need what the app does not have.
         """
+        _check_crons(self._parts)
         return App(self._parts)
+
+
+def _check_crons(parts: Parts) -> None:
+    """Refuse now what could not be done when it is needed."""
+    for job in (job for jobs in parts.crons.values() for job in jobs):
+        if job.retry is not None and parts.scheduler is None:
+            raise LunoraError(
+                "SCHEDULER_NOT_CONFIGURED",
+                f"the cron job {shown(job.name)} has a retry policy, and it is the scheduler that tries again; build "
+                "the app with .scheduler(namespace=lambda env: env.SCHEDULER)",
+            )
+        if job.overlap == "skip" and parts.shard is None:
+            raise LunoraError(
+                "SHARD_NOT_CONFIGURED",
+                f'the cron job {shown(job.name)} has overlap="skip", and it is a shard that knows whether one is under '
+                "way; build the app with .shard(lambda env: env.SHARD)",
+            )
 
 
 class App:
@@ -190,8 +224,14 @@ class App:
         )
         health = Route(method="GET", path=HEALTH_PATH, handler=_health)
         dispatch = dispatch_route(self._job_runner, parts.scheduler)
+        crons = cron_routes(
+            parts.crons,
+            shards=lambda request: self._shards(request.env),
+            run=lambda request, job: self._cron_runner(request.env, request.fetch).run_by_hand(job),
+        )
+        run = run_route(self._functions, self._runner)
         table: dict[str, dict[str, Handler]] = {}
-        for route in (health, *ADMIN_ROUTES, dispatch, *api.routes(), *parts.routes):
+        for route in (health, *ADMIN_ROUTES, *crons, run, dispatch, *api.routes(), *parts.routes):
             table.setdefault(route.path, {})[route.method] = route.handler
         self.routes: Mapping[str, Mapping[str, Handler]] = MappingProxyType(table)
 
@@ -200,7 +240,7 @@ class App:
         """The class to export as ``Default`` from the Worker's entry. Only inside a Worker."""
         from lunorash.server.entrypoint import make_entrypoint
 
-        return make_entrypoint(self.routes, self.scheduler, self._queue_consumer)
+        return make_entrypoint(self.routes, self.scheduler, self.fire, self._queue_consumer)
 
     @property
     def ShardDO(self) -> type[Any]:  # noqa: N802 - the name it is exported and bound by
@@ -228,6 +268,21 @@ class App:
             return namespace.get(namespace.idFromName(self._parts.instance_name))
 
         return Scheduler(stub, catalog=self._functions)
+
+    async def fire(self, fired: Fired, env: Any, fetch: Fetch) -> None:
+        """What a Cron Trigger starts: see `lunorash.server.cron_trigger.fire`."""
+        runner = self._cron_runner(env, fetch)
+        wake = None if self._parts.scheduler is None else self.scheduler(env).status
+        await fire(fired, self._parts.crons, run=runner.run, wake=wake, log=print)
+
+    def _cron_runner(self, env: Any, fetch: Fetch) -> CronRunner:
+        scheduler = self.scheduler(env)
+        runnable = self._job_runner_in(env, self._runner_in(env, scheduler, fetch))
+        return CronRunner(runnable, shards=self._shards(env), scheduler=scheduler)
+
+    def _shards(self, env: Any) -> Shards | None:
+        """Its shards; None for an app that has none, so that nothing is asked of them in vain."""
+        return None if self._parts.shard is None else Shards(_bound(self._parts.shard, env))
 
     def _runner(self, request: HttpRequest) -> FunctionRunner:
         return self._runner_in(request.env, request.scheduler(), request.fetch)

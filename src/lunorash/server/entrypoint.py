@@ -17,6 +17,7 @@ from lunorash.errors import LunoraError
 from lunorash.http import Handler, HttpAnswer, HttpRequest, find_route
 from lunorash.incident import report
 from lunorash.scheduler.client import Scheduler
+from lunorash.server.cron_trigger import Fired
 from lunorash.server.queue_consumer import Delivery, QueueConsumer
 
 __all__ = ["make_entrypoint"]
@@ -24,15 +25,20 @@ __all__ = ["make_entrypoint"]
 _CLOSE_S: Final = 10
 
 Routes = Mapping[str, Mapping[str, Handler]]
-MakeConsumer = Callable[[str, Any, Callable[..., Awaitable[Any]]], QueueConsumer]
+Fetch = Callable[..., Awaitable[Any]]
+Fire = Callable[[Fired, Any, Fetch], Awaitable[None]]
+MakeConsumer = Callable[[str, Any, Fetch], QueueConsumer]
 
 
-def make_entrypoint(routes: Routes, scheduler: Callable[[Any], Scheduler], queue_consumer: MakeConsumer) -> type[Any]:
+def make_entrypoint(
+    routes: Routes, scheduler: Callable[[Any], Scheduler], fire: Fire, queue_consumer: MakeConsumer
+) -> type[Any]:
     """Make the class that a Worker exports as ``Default``.
 
     Args:
         routes: handlers by path, then by method.
         scheduler: makes the scheduler client of an environment.
+        fire: runs the jobs of a trigger, given what fired, the environment, and what makes HTTP requests.
         queue_consumer: makes what consumes a queue, given its name, the environment, and what makes HTTP requests.
     """
 
@@ -47,12 +53,11 @@ def make_entrypoint(routes: Routes, scheduler: Callable[[Any], Scheduler], queue
             return _respond(answer, self.ctx)
 
         async def scheduled(self, controller: Any, env: Any = None, ctx: Any = None) -> None:  # noqa: ARG002
-            """A Cron Trigger fired: wake a scheduler whose alarm was lost.
+            """A Cron Trigger fired: run its jobs.
 
             The runtime passes three arguments, the last two of them None (cloudflare/cloudflare-docs#30383).
             """
-            print(f"lunora: the trigger {controller.cron} fired; no cron job is registered for it")
-            await scheduler(self.env).status()
+            await fire(controller, self.env, fetch)
 
         async def queue(self, batch: Any, env: Any = None, ctx: Any = None) -> None:  # noqa: ARG002
             """Messages came from a queue: the calls of a queue workpool are run, others go back."""

@@ -42,8 +42,12 @@ class JobRunner:
         self._workflows = workflows
         self._agents = agents
 
-    def bind(self, target: str, args: Mapping[str, Any], /) -> Callable[[ReceivedAttempt], Awaitable[object]]:
+    def bind(self, target: str, args: Mapping[str, Any], /) -> Callable[[ReceivedAttempt], Awaitable[str | None]]:
         """Find a target and fit arguments to it.
+
+        Returns:
+            a callable that runs it, and returns its result as JSON text; a workflow and an agent have none, since they
+            only begin then.
 
         Raises:
             LunoraError: ``FUNCTION_NOT_FOUND``, or ``INVALID_INPUT`` when it does not take these arguments.
@@ -61,7 +65,7 @@ class JobRunner:
         text = json.dumps(args)
         function.signature.parse(text)
 
-        async def run(attempt: ReceivedAttempt) -> None:
+        async def run(attempt: ReceivedAttempt) -> str:
             job = Job(
                 id=attempt.job,
                 incarnation=attempt.incarnation,
@@ -69,7 +73,7 @@ class JobRunner:
                 scheduled_for=attempt.scheduled_for,
             )
             try:
-                await self._runner.run(function, target, text, auth=Auth(), job=job, shard_key=attempt.shard_key)
+                return await self._runner.run(function, target, text, auth=Auth(), job=job, shard_key=attempt.shard_key)
             except UnexpectedError as error:
                 # kept with the attempt, for whoever may look at it
                 raise LunoraError("ATTEMPT_FAILED", error.detail) from None

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 from lunorash.codec import decode_json
+from lunorash.crons.runs import CronRun
 from lunorash.errors import LunoraError, UnavailableError
 from lunorash.shard.calls import ShardCall
 
@@ -25,13 +29,35 @@ class Shards:
 
     async def query(self, call: ShardCall, shard_key: str | None = None) -> str:
         """Run a query; returns its result as JSON text."""
-        return await self._call("query", call, shard_key)
+        result: str = await self._call("query", call.to_text(), shard_key)
+        return result
 
     async def mutate(self, call: ShardCall, shard_key: str | None = None) -> str:
         """Run a mutation; returns its result as JSON text."""
-        return await self._call("mutate", call, shard_key)
+        result: str = await self._call("mutate", call.to_text(), shard_key)
+        return result
 
-    async def _call(self, method: str, call: ShardCall, shard_key: str | None) -> str:
+    async def hold_cron(self, name: str, holder: str) -> bool:
+        """Take or renew the lease of a cron job that must not overlap; False while another run holds it."""
+        return bool(await self._call("hold_cron", json.dumps({"name": name, "holder": holder})))
+
+    async def release_cron(self, name: str, holder: str) -> None:
+        """Give the lease of a cron job back."""
+        await self._call("release_cron", json.dumps({"name": name, "holder": holder}))
+
+    async def note_cron_run(self, run: CronRun) -> None:
+        """Record how a run of a cron job stands."""
+        await self._call("note_cron_run", json.dumps(asdict(run.bounded())))
+
+    async def cron_runs(self, name: str | None, limit: int) -> list[CronRun]:
+        """The newest runs of one cron job, or of all for None, the newest first."""
+        return _runs(await self._call("cron_runs", json.dumps({"name": name, "limit": limit})))
+
+    async def last_cron_runs(self, names: Sequence[str]) -> list[CronRun]:
+        """The newest run of each of these cron jobs that has run."""
+        return _runs(await self._call("last_cron_runs", json.dumps([*names])))
+
+    async def _call(self, method: str, argument: str, shard_key: str | None = None) -> Any:
         if self._namespace is None:
             raise LunoraError(
                 "SHARD_NOT_CONFIGURED",
@@ -40,7 +66,7 @@ class Shards:
             )
         stub = self._namespace.get(self._namespace.idFromName(shard_key or _DEFAULT))
         try:
-            text = await getattr(stub, method)(call.to_text())
+            text = await getattr(stub, method)(argument)
         except Exception as error:
             raise LunoraError(
                 "SHARD_UNAVAILABLE", f"the shard did not answer ({type(error).__name__}); try again"
@@ -48,8 +74,7 @@ class Shards:
         answer = decode_json(text, what="the shard's answer")
         if "error" in answer:
             raise UnexpectedError.of(answer) if "detail" in answer else _error(answer)
-        result: str = answer["ok"]
-        return result
+        return answer["ok"]
 
 
 class UnexpectedError(LunoraError):
@@ -63,6 +88,10 @@ class UnexpectedError(LunoraError):
         error = cls(answer["error"]["code"], answer["error"]["message"])
         error.detail = answer["detail"]
         return error
+
+
+def _runs(rows: list[dict[str, Any]]) -> list[CronRun]:
+    return [CronRun(**row) for row in rows]
 
 
 def _error(answer: dict[str, Any]) -> LunoraError:

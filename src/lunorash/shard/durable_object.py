@@ -7,10 +7,13 @@ import json
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import asdict
 from typing import Any, Final
 
 from workers import DurableObject
 
+from lunorash.codec import decode_json
+from lunorash.crons.runs import CronRun
 from lunorash.errors import LunoraError, UnavailableError
 from lunorash.functions import FunctionTable
 from lunorash.incident import describe, report, tellable
@@ -19,6 +22,8 @@ from lunorash.scheduler.durable_store import DurableStore
 from lunorash.scheduler.retry import RetryPolicy
 from lunorash.scheduler.settings import check_settings
 from lunorash.shard.calls import ShardCall
+from lunorash.shard.cron_leases import CronLeases
+from lunorash.shard.cron_runs import CronRuns
 from lunorash.shard.schema import Migration, migrate_shard
 from lunorash.shard.shard import Round, Shard
 
@@ -63,6 +68,8 @@ def make_shard_class(
                 # Called, not awaited: the alarm belongs to the transaction that is open.
                 wake=lambda now: ctx.storage.setAlarm(now + _REPAIR_MS).close(),
             )
+            self._cron_leases = CronLeases(store)
+            self._cron_runs = CronRuns(store)
             self._instance = ctx.id.toString()
 
         async def query(self, text: str) -> str:
@@ -72,6 +79,26 @@ def make_shard_class(
         async def mutate(self, text: str) -> str:
             """Run a mutation; takes a `ShardCall`."""
             return await self._answer(lambda: self._mutate(ShardCall.from_text(text)))
+
+        async def hold_cron(self, text: str) -> str:
+            """Take or renew the lease of a cron job, ``{"name", "holder"}``; answers whether it is the holder's."""
+            return self._answer_now(lambda: self._cron_leases.hold(**decode_json(text), now=_now()))
+
+        async def release_cron(self, text: str) -> str:
+            """Give the lease of a cron job back, ``{"name", "holder"}``."""
+            return self._answer_now(lambda: self._cron_leases.release(**decode_json(text)))
+
+        async def note_cron_run(self, text: str) -> str:
+            """Record how a run of a cron job stands; takes the fields of a `CronRun`."""
+            return self._answer_now(lambda: self._cron_runs.note(CronRun(**decode_json(text))))
+
+        async def cron_runs(self, text: str) -> str:
+            """Answers the newest runs of cron jobs; takes ``{"name", "limit"}``."""
+            return self._answer_now(lambda: [asdict(run) for run in self._cron_runs.newest(**decode_json(text))])
+
+        async def last_cron_runs(self, text: str) -> str:
+            """Answers the newest run of each of some cron jobs, a list of names."""
+            return self._answer_now(lambda: [asdict(run) for run in self._cron_runs.last_of_each(decode_json(text))])
 
         async def alarm(self, alarm_info: Any = None) -> None:  # noqa: ARG002 - the platform passes it
             """Send what a crash or an outage has left in the outbox. It never raises: the platform would give up."""
@@ -120,10 +147,22 @@ def make_shard_class(
         def _scheduler(self) -> Scheduler:
             return create_scheduler(namespace=scheduler_of(self.env), instance_name=instance_name)
 
+        def _answer_now(self, work: Callable[[], Any]) -> str:
+            try:
+                self._check_whole()
+                return json.dumps({"ok": work()})
+            except LunoraError as error:
+                return json.dumps({"error": error.to_dict(), "status": error.status, "unavailable": False})
+            except Exception as error:  # noqa: BLE001
+                return json.dumps({"error": report("a shard", error).to_dict(), "detail": describe(error)})
+
+        def _check_whole(self) -> None:
+            if self._broken is not None:
+                raise self._broken
+
         async def _answer(self, work: Callable[[], Awaitable[str]]) -> str:
             try:
-                if self._broken is not None:
-                    raise self._broken
+                self._check_whole()
                 return json.dumps({"ok": await work()})
             except LunoraError as error:
                 told = tellable(error, "a function")

@@ -39,6 +39,33 @@ _OWN: Final = (
     ) STRICT, WITHOUT ROWID
     """,
     "CREATE INDEX IF NOT EXISTS _lunora_applied_at ON _lunora_applied (at)",
+    # In the default shard. Written when a cron job that must not overlap begins, and while it runs; deleted when it has
+    # ended. One that a crash has left behind is taken over by the next run.
+    """
+    CREATE TABLE IF NOT EXISTS _lunora_cron_leases (
+        name   TEXT PRIMARY KEY,
+        holder TEXT NOT NULL,     -- the id of the run
+        until  INTEGER NOT NULL   -- epoch ms
+    ) STRICT, WITHOUT ROWID
+    """,
+    # In the default shard. Written when a run of a cron job begins and ends; deleted by the hundredth run after it.
+    """
+    CREATE TABLE IF NOT EXISTS _lunora_cron_runs (
+        id            TEXT PRIMARY KEY,
+        name          TEXT NOT NULL,
+        scheduled_for INTEGER NOT NULL,
+        trigger       TEXT NOT NULL CHECK (trigger IN ('cron', 'manual')),
+        started       INTEGER NOT NULL,
+        ended         INTEGER,            -- null while it runs, and for ever if what ran it is gone
+        outcome       TEXT NOT NULL CHECK (outcome IN ('running', 'succeeded', 'failed', 'skipped')),
+        result        TEXT,               -- JSON
+        error_code    TEXT,
+        error_message TEXT,
+        job           TEXT                -- what it was handed to, to be tried again
+    ) STRICT, WITHOUT ROWID
+    """,
+    "CREATE INDEX IF NOT EXISTS _lunora_cron_runs_name ON _lunora_cron_runs (name, started, id)",
+    "CREATE INDEX IF NOT EXISTS _lunora_cron_runs_started ON _lunora_cron_runs (started, id)",
     # Written with each of the app's migrations; never deleted.
     "CREATE TABLE IF NOT EXISTS _lunora_migrations (name TEXT PRIMARY KEY, number INTEGER NOT NULL) STRICT",
 )

@@ -15,7 +15,7 @@ from lunorash.scheduler.job import State
 from lunorash.scheduler.record import JobRecord, Page
 from lunorash.studio.admin_token import require_admin
 
-__all__ = ["ADMIN_ROUTES", "job_dict"]
+__all__ = ["ADMIN_ROUTES", "guarded", "job_dict"]
 
 _PREFIX: Final = "/_lunora/admin"
 
@@ -83,7 +83,9 @@ async def _id(request: HttpRequest) -> str:
     return check_id(body["id"])
 
 
-def _guarded(handler: Handler) -> Handler:
+def guarded(handler: Handler) -> Handler:
+    """The same handler for those who bear the admin token, and for nobody else."""
+
     async def checked(request: HttpRequest) -> HttpAnswer:
         require_admin(request.env, request.headers)
         return await handler(request)
@@ -92,7 +94,7 @@ def _guarded(handler: Handler) -> Handler:
 
 
 ADMIN_ROUTES: Final = tuple(
-    Route(method=method, path=_PREFIX + path, handler=_guarded(handler))
+    Route(method=method, path=_PREFIX + path, handler=guarded(handler))
     for method, path, handler in (
         ("GET", "/scheduled", _scheduled),
         ("GET", "/scheduled/get", _job),

@@ -6,6 +6,7 @@ from failpoints import with_failpoints
 from identity import identify, may_use
 from journal import JournalDO
 from peepholes import PEEPHOLES
+from ticks import CRONS
 
 from lunora._generated.app import define_app
 from lunora._generated.scheduler import SchedulerDO
@@ -19,6 +20,7 @@ app = (
     .auth(identify)
     .authorize_shard(may_use)
     .routes(PEEPHOLES)
+    .crons(CRONS)
     .build()
 )
 
