@@ -70,4 +70,9 @@ def test_references_and_registry_are_what_the_app_says(project: Project) -> None
 
 def test_the_app_can_be_put_together(project: Project) -> None:
     project.write(source()).generate()
-    assert run_python(project, "from lunora._generated.app import define_app; print(define_app().build())")
+    assert run_python(
+        project,
+        "from lunora._generated.app import define_app\n"
+        "app = define_app().shard(lambda env: env.SHARD).scheduler(namespace=lambda env: env.SCHEDULER)\n"
+        "print(app.build())",
+    )

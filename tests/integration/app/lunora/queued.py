@@ -40,14 +40,16 @@ async def enqueue_many(ctx: ActionContext, calls: list[Call]) -> None:
 
 @action
 async def enqueue_nowhere(ctx: ActionContext) -> None:
-    """Enqueue into a queue that is bound nowhere."""
-    await create_queue_workpool(queue=ctx.env.NOWHERE).enqueue("queued:note", {"tag": "nowhere"})
+    """Enqueue into a queue that is bound nowhere: codegen would bind what is an attribute of an `env`."""
+    bindings = ctx.env
+    await create_queue_workpool(queue=bindings.NOWHERE).enqueue("queued:note", {"tag": "nowhere"})
 
 
 @action
 async def enqueue_elsewhere(ctx: ActionContext) -> None:
     """Enqueue into what is no queue."""
-    await create_queue_workpool(queue=ctx.env.SHARD).enqueue("queued:note", {"tag": "elsewhere"})
+    bindings = ctx.env
+    await create_queue_workpool(queue=bindings.SHARD).enqueue("queued:note", {"tag": "elsewhere"})
 
 
 @action
