@@ -49,7 +49,7 @@ def tick(name: str, at: int = AT) -> str:
 
 def runs(client: Client, name: str) -> list[dict[str, Any]]:
     """What is on record of a cron job, the newest first."""
-    found: list[dict[str, Any]] = client.call("GET", f"{CRONS}/runs", name=name).json()["runs"]
+    found: list[dict[str, Any]] = client.call("GET", f"{CRONS}/runs", name=name, limit=100).json()["runs"]
     return found
 
 
