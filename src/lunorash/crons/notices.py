@@ -18,9 +18,15 @@ from lunorash.crons.days import (
 )
 from lunorash.crons.fields import WEEKDAY_DIGITS
 
-__all__ = ["notices_about"]
+__all__ = ["WeekdayNotice", "notices_about"]
 
 _DIGITS_FOR_ALL: Final = re.compile(r"[0-9,#Ll-]+")
+
+
+class WeekdayNotice(str):
+    """A notice about weekdays in digits: the one by which people lose a day."""
+
+    __slots__ = ()
 
 
 def notices_about(day_of_month: str, day_of_week: str, days: DayRule, months: Sequence[int]) -> Iterator[str]:
@@ -37,7 +43,7 @@ def notices_about(day_of_month: str, day_of_week: str, days: DayRule, months: Se
         'Write SAT if you mean that, or SUN if you mean what Unix reads'
     """
     if WEEKDAY_DIGITS.search(day_of_week):
-        yield _about_digits(day_of_week, days)
+        yield WeekdayNotice(_about_digits(day_of_week, days))
     if day_of_week.upper() == "L":
         yield f"the day of week field is {day_of_week!r}: Cloudflare reads SAT, the last day of a week from Sunday on"
     if "l" in day_of_month + day_of_week or "w" in day_of_month:

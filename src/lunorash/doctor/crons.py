@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any
 
 from lunorash.codegen.cron_notices import FREE_TRIGGERS, PAID_TRIGGERS
 from lunorash.config.wrangler import decode_wrangler
 from lunorash.crons import CronExpression
+from lunorash.crons.notices import WeekdayNotice
 from lunorash.doctor.environment import Environment, environments
 from lunorash.doctor.evidence import Evidence
 from lunorash.doctor.finding import Finding, failed, kebab, noted, passed, warned
@@ -19,9 +20,6 @@ __all__ = [
     "check_trigger_count",
     "check_triggers_in_sync",
 ]
-
-_WEEKDAYS: Final = "counts from 1 = Sunday"
-"""What the notice about a weekday in digits says."""
 
 
 def check_cron_targets(evidence: Evidence) -> Iterator[Finding]:
@@ -117,7 +115,7 @@ def _read(cron: Any, environment: Environment) -> Iterator[Finding]:
 
 
 def _notice(notice: str, where: str) -> Finding:
-    if _WEEKDAYS in notice:
+    if isinstance(notice, WeekdayNotice):
         return warned("cron-numeric-weekday", f"{where}: {notice}", "write weekdays by name: SUN to SAT")
     return noted("cron-notice", f"{where}: {notice}")
 
