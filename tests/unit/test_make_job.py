@@ -55,6 +55,8 @@ def test_a_job_is_made_of_what_was_said_and_what_goes_without_saying() -> None:
         "retry": RetryPolicy().to_dict(),
         "timeout_ms": 600_000,
         "shard_key": None,
+        "pool": None,
+        "priority": 0,
     }
 
 

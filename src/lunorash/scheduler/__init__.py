@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from lunorash.scheduler.client import Scheduler, create_scheduler
 from lunorash.scheduler.options import RunOptions
+from lunorash.scheduler.pool import PoolPage, PoolStatus
 from lunorash.scheduler.record import Failure, JobRecord, Page
 from lunorash.scheduler.retry import RetryPolicy
+from lunorash.scheduler.workpool import Workpool, create_workpool
 
 if TYPE_CHECKING:
     from lunorash.scheduler.durable_object import SchedulerDO
@@ -19,11 +21,15 @@ __all__ = [
     "Failure",
     "JobRecord",
     "Page",
+    "PoolPage",
+    "PoolStatus",
     "RetryPolicy",
     "RunOptions",
     "Scheduler",
     "SchedulerDO",
+    "Workpool",
     "create_scheduler",
+    "create_workpool",
 ]
 
 

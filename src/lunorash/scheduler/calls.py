@@ -14,7 +14,7 @@ from lunorash.scheduler.options import RunOptions
 from lunorash.scheduler.retry import DEFAULT_RETRY
 from lunorash.values import plain
 
-__all__ = ["Catalog", "make_job"]
+__all__ = ["Catalog", "check_options", "make_job"]
 
 
 class Catalog(Protocol):
@@ -23,6 +23,18 @@ class Catalog(Protocol):
     def check_target(self, target: str, args: Mapping[str, Any]) -> None:
         """Refuse a target that does not exist, or arguments that it does not take."""
         ...
+
+
+def check_options(options: Any) -> RunOptions:
+    """Return ``options`` if they are some, the default ones for None.
+
+    Raises:
+        LunoraError: ``INVALID_INPUT``.
+    """
+    options = RunOptions() if options is None else options
+    if not isinstance(options, RunOptions):
+        raise LunoraError("INVALID_INPUT", f"options is {shown(options)}; it must be RunOptions(...)")
+    return options
 
 
 def make_job(
@@ -56,9 +68,7 @@ def make_job(
     given: Any = {} if args is None else args
     converted = plain(dict(given) if isinstance(given, Mapping) else given, "args")
     encoded = encode_args(converted)
-    options = RunOptions() if options is None else options
-    if not isinstance(options, RunOptions):
-        raise LunoraError("INVALID_INPUT", f"options is {shown(options)}; it must be RunOptions(...)")
+    options = check_options(options)
     if catalog is not None:
         catalog.check_target(text, converted)
     return asdict(
@@ -71,5 +81,7 @@ def make_job(
             retry=(options.retry or DEFAULT_RETRY).to_dict(),
             timeout_ms=options.timeout_ms,
             shard_key=options.shard_key,
+            pool=options.pool,
+            priority=options.priority,
         )
     )

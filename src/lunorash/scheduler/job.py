@@ -26,6 +26,8 @@ class NewJob:
     retry: dict[str, Any]
     timeout_ms: int
     shard_key: str | None = None
+    pool: str | None = None
+    priority: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
