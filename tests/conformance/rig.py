@@ -28,7 +28,10 @@ _JOB_INSTANTS: Final = ("due", "scheduled_for", "created", "started", "ended", "
 _DISPATCH_INSTANTS: Final = ("opened", "lease", "began")
 _BREAKER_INSTANTS: Final = ("since", "probe_at", "proved_at", "failed_at")
 _TOMBSTONE_INSTANTS: Final = ("called",)
-_INSTANTS: Final = frozenset((*_JOB_INSTANTS, *_DISPATCH_INSTANTS, *_BREAKER_INSTANTS, *_TOMBSTONE_INSTANTS))
+_POOL_INSTANTS: Final = ("ready_at",)
+_INSTANTS: Final = frozenset(
+    (*_JOB_INSTANTS, *_DISPATCH_INSTANTS, *_BREAKER_INSTANTS, *_TOMBSTONE_INSTANTS, *_POOL_INSTANTS)
+)
 
 POLICY: Final = RetryPolicy(max_attempts=5, base_ms=10 * SECOND)
 
@@ -52,6 +55,8 @@ class Rig:
         self.now = 0
         self.room = 6
         self.random = 0.0
+        self.pool: str | None = None
+        """The pool of the jobs that do not name theirs."""
         self.alarm_calls: list[AlarmCall] = []
         self._numbers = count(1)
         self.restart(origin=origin)
@@ -87,12 +92,13 @@ class Rig:
         incarnation: str | None = None,
         retry: RetryPolicy = POLICY,
         args: str = "{}",
+        pool: str | None = None,
+        priority: int = 0,
     ) -> list[str]:
         """Schedule one job, due now unless it says when."""
-        return self.engine.schedule(
-            [new_job(job_id, self.now if due is None else due, incarnation=incarnation, retry=retry, args=args)],
-            START + self.now,
-        )
+        job = new_job(job_id, self.now if due is None else due, incarnation=incarnation, retry=retry, args=args)
+        job = replace(job, pool=pool or self.pool, priority=priority)
+        return self.engine.schedule([job], START + self.now)
 
     def claim(self) -> list[Dispatch]:
         """Take what is due."""
@@ -159,6 +165,17 @@ class Rig:
         """Delete a dead letter."""
         return self.engine.drop_dead(job_id, START + self.now)
 
+    def set_pool(
+        self,
+        name: str,
+        *,
+        declared: int | None = None,
+        paused: bool | None = None,
+        max_concurrency: int | None = None,
+    ) -> None:
+        """Change a pool."""
+        self.engine.set_pool(name, START + self.now, declared=declared, paused=paused, max_concurrency=max_concurrency)
+
     def run_pass(self) -> list[Dispatch]:
         """The alarm goes off: rescue, prune, claim."""
         self.alarm.fired()
@@ -217,6 +234,14 @@ class Rig:
     def breakers(self) -> list[Row]:
         """The rows of all origins."""
         return self.rows("SELECT * FROM origins ORDER BY origin")
+
+    def pools(self) -> list[Row]:
+        """All pools."""
+        return self.rows("SELECT * FROM pools ORDER BY name")
+
+    def running(self, pool: str) -> set[str]:
+        """The jobs of a pool that run."""
+        return {row["id"] for row in self.rows("SELECT id FROM jobs WHERE pool = ? AND state = 'running'", pool)}
 
     def rows(self, sql: str, *params: str) -> list[Row]:
         """Rows with their instants relative to `START`."""

@@ -15,6 +15,7 @@ from . import (
     history_cases,
     listing_cases,
     outbox_cases,
+    pool_cases,
     schema_cases,
     store_cases,
 )
@@ -36,6 +37,7 @@ _MODULES: Final = (
     history_cases,
     listing_cases,
     outbox_cases,
+    pool_cases,
 )
 _GROUPS: Final = (*map(_cases_of, _MODULES), TABLE_CASES)
 
