@@ -69,6 +69,12 @@ def make_job(
     converted = plain(dict(given) if isinstance(given, Mapping) else given, "args")
     encoded = encode_args(converted)
     options = check_options(options)
+    if options.priority and options.pool is None:
+        raise LunoraError(
+            "INVALID_INPUT",
+            f"priority is {options.priority}, but there is no pool; priorities order the jobs of a pool, so name one: "
+            'RunOptions(pool="imports", priority=...)',
+        )
     if catalog is not None:
         catalog.check_target(text, converted)
     return asdict(

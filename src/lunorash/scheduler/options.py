@@ -41,7 +41,8 @@ class RunOptions:
             None for 10 minutes.
         pool: the workpool that it runs in; None for none. A pool that was never given a cap runs one job at a time:
             see `lunorash.scheduler.create_workpool`.
-        priority: which jobs of its pool it goes before, -10 to 10: a step is worth a minute of waiting.
+        priority: which jobs of its pool it goes before, -10 to 10: a step is worth a minute of waiting. Only for jobs
+            of a pool.
 
     Raises:
         LunoraError: ``INVALID_SCHEDULE_ID`` or ``INVALID_INPUT``, naming the field and its rule.
@@ -70,12 +71,7 @@ class RunOptions:
             )
         if self.pool is not None:
             check_pool_name(self.pool)
-        if check_priority(self.priority) and self.pool is None:
-            raise LunoraError(
-                "INVALID_INPUT",
-                f"priority is {self.priority}, but there is no pool; priorities order the jobs of a pool, "
-                'so name it: RunOptions(pool="imports", priority=...)',
-            )
+        check_priority(self.priority)
         self.timeout_ms  # noqa: B018 - a bad timeout is refused here, not when the job is scheduled
 
     @property
