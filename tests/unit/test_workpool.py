@@ -101,6 +101,13 @@ async def test_many_jobs_are_one_call() -> None:
     assert (last.args, last.pool, last.priority, last.due) == ({"row": 999}, "imports", -3, NOW + 1)
 
 
+async def test_many_jobs_start_in_the_order_of_the_list() -> None:
+    app = _App()
+    ids = await app.pool(6).enqueue_many(TARGET, [{}] * 300)
+    assert [dispatch.attempts[0].job for dispatch in app.object.engine.claim(NOW)] == ids[:6]
+    assert ids == sorted(ids)
+
+
 async def test_many_may_be_none_and_any_sequence_of_any_mappings() -> None:
     app = _App()
     assert await app.pool().enqueue_many(TARGET, []) == []

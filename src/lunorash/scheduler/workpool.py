@@ -113,7 +113,7 @@ class Workpool:
         Raises:
             LunoraError: what `lunorash.scheduler.client.Scheduler.run_after` raises. Nothing is stored then.
         """
-        ids = await self._enqueue(target, [args], options, delay)
+        ids = await self._enqueue(target, [args], [check_options(options)], delay)
         return ids[0]
 
     async def enqueue_many(
@@ -133,7 +133,7 @@ class Workpool:
             delay: before they fall due.
 
         Returns:
-            the ids of the jobs, in the same order.
+            the ids of the jobs, in the same order, which is also the order in which they start.
 
         Raises:
             LunoraError: what `enqueue` raises.
@@ -145,9 +145,15 @@ class Workpool:
             raise LunoraError(
                 "PAYLOAD_TOO_LARGE", f"there are {len(many):,} jobs; one call takes {MAX_ENQUEUED:,}: call again"
             )
-        if check_options(options).id is not None:
+        options = check_options(options)
+        if options.id is not None:
             raise LunoraError("INVALID_INPUT", "many jobs cannot share one id; use enqueue, or leave it out")
-        return await self._enqueue(target, many, options, delay) if many else []
+        if not many:
+            return []
+        # Jobs that fall due at the same time go by their ids.
+        first = self._mint()
+        each = [replace(options, id=f"{first}-{number:03}") for number in range(len(many))]
+        return await self._enqueue(target, many, each, delay)
 
     async def cancel(self, job_id: str) -> bool:
         """Cancel a job; see `lunorash.scheduler.client.Scheduler.cancel`. One that runs keeps its room till it ends."""
@@ -177,17 +183,14 @@ class Workpool:
         return PoolStatus.from_dict(await self._scheduler.ask("pool", text))
 
     async def _enqueue(
-        self, target: Target, many: Sequence[Mapping[str, Any] | None], options: RunOptions | None, delay: Delay
+        self, target: Target, many: Sequence[Mapping[str, Any] | None], options: Sequence[RunOptions], delay: Delay
     ) -> list[str]:
-        options = check_options(options)
-        if options.pool not in (None, self.name):
-            raise LunoraError(
-                "INVALID_INPUT", f"options.pool is {options.pool!r}, but this is the pool {self.name!r}; leave it out"
-            )
-        options = replace(options, pool=self.name)
         now = self._now()
         due = now + delay_ms(delay, now=now)
-        jobs = [make_job(target, args, options, due=due, mint=self._mint, catalog=self._catalog) for args in many]
+        jobs = [
+            make_job(target, args, self._here(own), due=due, mint=self._mint, catalog=self._catalog)
+            for args, own in zip(many, options, strict=True)
+        ]
         size = sum(len(job["args"].encode()) for job in jobs)
         if size > MAX_ENQUEUED_BYTES:
             raise LunoraError(
@@ -197,3 +200,10 @@ class Workpool:
         text = json.dumps({"pool": self.name, "max_concurrency": self.max_concurrency, "jobs": jobs})
         ids: list[str] = await self._scheduler.ask("enqueue", text)
         return ids
+
+    def _here(self, options: RunOptions) -> RunOptions:
+        if options.pool not in (None, self.name):
+            raise LunoraError(
+                "INVALID_INPUT", f"options.pool is {options.pool!r}, but this is the pool {self.name!r}; leave it out"
+            )
+        return replace(options, pool=self.name)
