@@ -198,6 +198,12 @@ class Rig:
         assert self.begin(dispatch)
         return dispatch
 
+    def claimed(self) -> list[str]:
+        """Claim what may start, and begin it; returns the jobs."""
+        dispatches = self.claim()
+        assert all(self.begin(dispatch.id) for dispatch in dispatches)
+        return [attempt.job for dispatch in dispatches for attempt in dispatch.attempts]
+
     def finish(self, job_id: str = "j") -> None:
         """Schedule a job and let it succeed."""
         dispatch = self.start(job_id)
@@ -256,6 +262,16 @@ class Rig:
         work()
         assert len(self.alarm_calls) > before, "the alarm was left as it was"
         return self.alarm_calls[-1].at
+
+
+def pooled(store: Store, cap: int, jobs: str = "") -> Rig:
+    """A rig with a pool of a cap, and jobs in it, each named by a letter and due now."""
+    rig = Rig(store)
+    rig.pool = "imports"
+    rig.set_pool("imports", declared=cap)
+    for job_id in jobs:
+        rig.schedule(job_id)
+    return rig
 
 
 def new_job(

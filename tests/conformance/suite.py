@@ -16,6 +16,7 @@ from . import (
     listing_cases,
     outbox_cases,
     pool_cases,
+    pool_change_cases,
     schema_cases,
     store_cases,
 )
@@ -38,6 +39,7 @@ _MODULES: Final = (
     listing_cases,
     outbox_cases,
     pool_cases,
+    pool_change_cases,
 )
 _GROUPS: Final = (*map(_cases_of, _MODULES), TABLE_CASES)
 
