@@ -1,4 +1,4 @@
-"""Imports: many rows, each a job of its own that may fail and be tried again by itself."""
+"""Imports: many rows, each a job of its own that may fail and be tried again by itself, and one after the other."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from pydantic import BaseModel, Field
 
 from lunora._generated.internal import internal
 from lunora._generated.server import LunoraError, MutationContext, QueryContext, internal_mutation, mutation, query
+from lunorash.scheduler import RunOptions
 
 
 class Import(BaseModel):
@@ -16,9 +17,11 @@ class Import(BaseModel):
 
 @mutation
 async def import_names(ctx: MutationContext, batch: Import) -> list[str]:
-    """Schedule the import of each name; returns the ids of the jobs."""
+    """Schedule the import of each name, one at a time; returns the ids of the jobs."""
     return [
-        await ctx.scheduler.run_after(0, internal.imports.process_row, {"row_id": f"{index}", "name": name})
+        await ctx.scheduler.run_after(
+            0, internal.imports.process_row, {"row_id": f"{index}", "name": name}, RunOptions(pool="imports")
+        )
         for index, name in enumerate(batch.names)
     ]
 

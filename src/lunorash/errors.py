@@ -17,6 +17,7 @@ STATUS_BY_CODE: Final[Mapping[str, int]] = MappingProxyType(
         "INVALID_SCHEDULE_ID": 400,
         "FUNCTION_NOT_FOUND": 404,
         "NOT_FOUND": 404,
+        "POOL_NOT_FOUND": 404,
         "METHOD_NOT_ALLOWED": 405,
         "DUPLICATE_SCHEDULE_ID": 409,
         "PAYLOAD_TOO_LARGE": 413,

@@ -71,6 +71,8 @@ def case_a_job_is_found_by_its_id_with_its_failures_newest_first(store: Store) -
         "retry": {"max_attempts": 30, "backoff": "exponential", "base_ms": 1, "max_ms": 1, "jitter": 0.0},
         "timeout_ms": 600_000,
         "shard_key": None,
+        "pool": None,
+        "priority": 0,
         "attempts": 24,
         "charged": 24,
         "redrives": 0,

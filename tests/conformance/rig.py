@@ -28,7 +28,10 @@ _JOB_INSTANTS: Final = ("due", "scheduled_for", "created", "started", "ended", "
 _DISPATCH_INSTANTS: Final = ("opened", "lease", "began")
 _BREAKER_INSTANTS: Final = ("since", "probe_at", "proved_at", "failed_at")
 _TOMBSTONE_INSTANTS: Final = ("called",)
-_INSTANTS: Final = frozenset((*_JOB_INSTANTS, *_DISPATCH_INSTANTS, *_BREAKER_INSTANTS, *_TOMBSTONE_INSTANTS))
+_POOL_INSTANTS: Final = ("ready_at",)
+_INSTANTS: Final = frozenset(
+    (*_JOB_INSTANTS, *_DISPATCH_INSTANTS, *_BREAKER_INSTANTS, *_TOMBSTONE_INSTANTS, *_POOL_INSTANTS)
+)
 
 POLICY: Final = RetryPolicy(max_attempts=5, base_ms=10 * SECOND)
 
@@ -52,6 +55,8 @@ class Rig:
         self.now = 0
         self.room = 6
         self.random = 0.0
+        self.pool: str | None = None
+        """The pool of the jobs that do not name theirs."""
         self.alarm_calls: list[AlarmCall] = []
         self._numbers = count(1)
         self.restart(origin=origin)
@@ -88,10 +93,13 @@ class Rig:
         retry: RetryPolicy = POLICY,
         args: str = "{}",
         charged: int = 0,
+        pool: str | None = None,
+        priority: int = 0,
     ) -> list[str]:
         """Schedule one job, due now unless it says when."""
         due = self.now if due is None else due
         job = new_job(job_id, due, incarnation=incarnation, retry=retry, args=args, charged=charged)
+        job = replace(job, pool=pool or self.pool, priority=priority)
         return self.engine.schedule([job], START + self.now)
 
     def claim(self) -> list[Dispatch]:
@@ -159,6 +167,17 @@ class Rig:
         """Delete a dead letter."""
         return self.engine.drop_dead(job_id, START + self.now)
 
+    def set_pool(
+        self,
+        name: str,
+        *,
+        declared: int | None = None,
+        paused: bool | None = None,
+        max_concurrency: int | None = None,
+    ) -> None:
+        """Change a pool."""
+        self.engine.set_pool(name, START + self.now, declared=declared, paused=paused, max_concurrency=max_concurrency)
+
     def run_pass(self) -> list[Dispatch]:
         """The alarm goes off: rescue, prune, claim."""
         self.alarm.fired()
@@ -180,6 +199,12 @@ class Rig:
         dispatch = self.claim_one().id
         assert self.begin(dispatch)
         return dispatch
+
+    def claimed(self) -> list[str]:
+        """Claim what may start, and begin it; returns the jobs."""
+        dispatches = self.claim()
+        assert all(self.begin(dispatch.id) for dispatch in dispatches)
+        return [attempt.job for dispatch in dispatches for attempt in dispatch.attempts]
 
     def finish(self, job_id: str = "j") -> None:
         """Schedule a job and let it succeed."""
@@ -218,6 +243,14 @@ class Rig:
         """The rows of all origins."""
         return self.rows("SELECT * FROM origins ORDER BY origin")
 
+    def pools(self) -> list[Row]:
+        """All pools."""
+        return self.rows("SELECT * FROM pools ORDER BY name")
+
+    def running(self, pool: str) -> set[str]:
+        """The jobs of a pool that run."""
+        return {row["id"] for row in self.rows("SELECT id FROM jobs WHERE pool = ? AND state = 'running'", pool)}
+
     def rows(self, sql: str, *params: str) -> list[Row]:
         """Rows with their instants relative to `START`."""
         return [relative(row) for row in self.store.execute(sql, *params)]
@@ -231,6 +264,16 @@ class Rig:
         work()
         assert len(self.alarm_calls) > before, "the alarm was left as it was"
         return self.alarm_calls[-1].at
+
+
+def pooled(store: Store, cap: int, jobs: str = "") -> Rig:
+    """A rig with a pool of a cap, and jobs in it, each named by a letter and due now."""
+    rig = Rig(store)
+    rig.pool = "imports"
+    rig.set_pool("imports", declared=cap)
+    for job_id in jobs:
+        rig.schedule(job_id)
+    return rig
 
 
 def new_job(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from lunorash.scheduler.schema import MIGRATIONS, migrate
 from lunorash.scheduler.store import Row, Store
 
-from .rig import Rig, refused
+from .rig import START, Rig, refused
 
 
 def _tables(store: Store) -> list[str]:
@@ -30,6 +30,30 @@ def case_a_second_migration_changes_nothing(store: Store) -> None:
     for _ in range(3):
         assert migrate(store) == len(MIGRATIONS)
     assert [rig.job(), rig.attempts(), _tables(store), _version(store)] == before
+
+
+def case_jobs_of_every_older_version_are_brought_along(store: Store) -> None:
+    """An object that was made by an older release: what it had stored runs as if it had been stored today."""
+    store.execute("CREATE TABLE meta (key TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID")
+    for statement in MIGRATIONS[0]:
+        store.execute(statement)
+    store.execute("INSERT INTO meta VALUES ('schema_version', 1)")
+    for job_id, state, ended in (("waits", "pending", None), ("done", "succeeded", 5)):
+        store.execute(
+            """
+            INSERT INTO jobs (id, incarnation, scheduled_as, target, args, state, due, scheduled_for, created, retry,
+                timeout_ms, ended)
+            VALUES (?1, 'i', 'i', 'm:f', '{}', ?2, ?3, ?3, ?3, '{"max_attempts": 1}', 5, ?4)
+            """,
+            job_id,
+            state,
+            START,
+            ended,
+        )
+    assert migrate(store) == len(MIGRATIONS)
+    rig = Rig(store)
+    assert [attempt.job for attempt in rig.claim_one().attempts] == ["waits"]
+    assert (rig.job("waits")["pool"], rig.job("waits")["priority"]) == (None, 0)
 
 
 def case_tables_of_a_newer_release_are_refused_untouched(store: Store) -> None:

@@ -3,6 +3,8 @@
 For each event, `Event.cells` says for which states something changes, and what: the columns of the job's row, the
 attempts put on record, the columns of its dispatch. A state that is not named stays exactly as it was, to the last
 column. The alarm is derived from the expected rows by the rules of the architecture (`_wake`), and compared too.
+
+The whole table holds as well for a job that is alone in its pool, which then is full exactly while the job runs.
 """
 
 from __future__ import annotations
@@ -35,6 +37,7 @@ class _Seen:
     breakers: list[Row] = field(default_factory=list)
     alarm: int | str | None = None
     buried: int | None = None
+    pools: list[Row] = field(default_factory=list)
 
 
 def _happens(rig: Rig, state: State, event: Event) -> _Seen:
@@ -53,11 +56,12 @@ def _happens(rig: Rig, state: State, event: Event) -> _Seen:
     seen.breakers = rig.breakers()
     tombstones = rig.rows("SELECT called FROM tombstones")
     seen.buried = tombstones[0]["called"] if tombstones else None
+    seen.pools = rig.pools()
     seen.alarm = rig.alarm_calls[-1].at if rig.alarm_calls else "untouched"
     return seen
 
 
-def _expected(state: State, event: Event) -> _Seen:
+def _expected(state: State, event: Event, pool: str | None) -> _Seen:
     cell = event.cells.get(_name_of(state), Cell(returns=event.otherwise, refused=event.otherwise_refused))
     job = state.job
     attempts = [*state.attempts, *cell.recorded]
@@ -71,6 +75,7 @@ def _expected(state: State, event: Event) -> _Seen:
     elif cell.dispatch:
         dispatches = [{**(dispatches[0] if dispatches else {}), **cell.dispatch}]
     breakers = [cell.breaker] if cell.breaker else []
+    job = _in_pool(job, pool)
     return _Seen(
         returned=cell.returns,
         refused=cell.refused,
@@ -81,7 +86,20 @@ def _expected(state: State, event: Event) -> _Seen:
         # what is refused is undone and arms nothing
         alarm="untouched" if cell.refused else _wake(job, dispatches, breakers, cell.buried, event.at),
         buried=cell.buried,
+        pools=_pools(pool, job) if state.job or job else [],
     )
+
+
+def _in_pool(job: Row | None, pool: str | None) -> Row | None:
+    return None if job is None else {**job, "pool": pool}
+
+
+def _pools(pool: str | None, job: Row | None) -> list[Row]:
+    """The pool that a job came to be in: nobody has given it a cap, so it has one slot."""
+    if pool is None:
+        return []
+    ready_at = job["due"] if job and job["state"] == "pending" else None
+    return [{"name": pool, "max_concurrency": 1, "declared": None, "paused": 0, "ready_at": ready_at}]
 
 
 def _wake(job: Row | None, dispatches: list[Row], breakers: list[Row], buried: int | None, now: int) -> int | None:
@@ -104,7 +122,7 @@ def _name_of(state: State) -> str:
 def _differences(seen: _Seen, expected: _Seen) -> list[str]:
     found = [
         f"{name}: {getattr(seen, name)} instead of {getattr(expected, name)}"
-        for name in ("returned", "refused", "attempts", "dispatches", "breakers", "alarm", "buried")
+        for name in ("returned", "refused", "attempts", "dispatches", "breakers", "alarm", "buried", "pools")
         if getattr(seen, name) != getattr(expected, name)
     ]
     if seen.job is None or expected.job is None:
@@ -119,20 +137,24 @@ def _differences(seen: _Seen, expected: _Seen) -> list[str]:
     return found
 
 
-def _walk(event: Event, store: Store) -> None:
-    """Let one event happen in every state."""
+def _walk(event: Event, pool: str | None, store: Store) -> None:
+    """Let one event happen in every state, to a job in a pool or in none."""
     problems = []
     for name, state in STATES.items():
         rig = Rig(store)
-        for table in ("jobs", "dispatches", "attempts", "origins", "tombstones", "shards"):
+        for table in ("jobs", "dispatches", "attempts", "origins", "tombstones", "shards", "pools"):
             store.execute(f"DELETE FROM {table}")
+        rig.pool = pool
         state.reach(rig)
         before = rig.rows("SELECT * FROM jobs")
-        assert before == ([] if state.job is None else [state.job]), f"{name} is not what it is said to be: {before}"
+        assert before == ([] if state.job is None else [_in_pool(state.job, pool)]), (
+            f"{name} is not what it is said to be: {before}"
+        )
         assert rig.attempts() == list(state.attempts), name
         assert rig.dispatches() == list(state.dispatches), name
         problems += [
-            f"{name}: {difference}" for difference in _differences(_happens(rig, state, event), _expected(state, event))
+            f"{name}: {difference}"
+            for difference in _differences(_happens(rig, state, event), _expected(state, event, pool))
         ]
     assert not problems, "\n".join(["", *problems])
 
@@ -145,5 +167,7 @@ def _checked(events: Mapping[str, Event]) -> Mapping[str, Event]:
 
 
 TABLE_CASES: Final[dict[str, Callable[[Store], None]]] = {
-    f"case_in_every_state__{name.replace(' ', '_')}": partial(_walk, event) for name, event in _checked(EVENTS).items()
+    f"case_in_every_state{where}__{name.replace(' ', '_')}": partial(_walk, event, pool)
+    for name, event in _checked(EVENTS).items()
+    for where, pool in (("", None), ("_in_a_pool", "imports"))
 }

@@ -77,6 +77,8 @@ def job_row(**columns: Any) -> Row:
         "ended": None,
         "error_code": None,
         "error_message": None,
+        "pool": None,
+        "priority": 0,
     }
     assert set(columns) <= set(row), f"no such columns: {set(columns) - set(row)}"
     return {**row, **columns}

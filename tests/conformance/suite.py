@@ -15,6 +15,8 @@ from . import (
     history_cases,
     listing_cases,
     outbox_cases,
+    pool_cases,
+    pool_change_cases,
     schema_cases,
     store_cases,
 )
@@ -36,6 +38,8 @@ _MODULES: Final = (
     history_cases,
     listing_cases,
     outbox_cases,
+    pool_cases,
+    pool_change_cases,
 )
 _GROUPS: Final = (*map(_cases_of, _MODULES), TABLE_CASES)
 

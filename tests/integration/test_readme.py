@@ -88,7 +88,7 @@ def test_the_app_of_the_readme_runs(worker_factory: Callable[..., Worker], setti
     urls = ["https://example.com/a", "https://example.com/b"]
     answer = httpx.post(
         f"{worker.url}/api/action",
-        json={"path": "imports:import_pages", "args": {"urls": urls}},
+        json={"path": "pages:import_pages", "args": {"urls": urls}},
         headers={"authorization": f"Bearer {token}"},
     )
     assert answer.status_code == 200, answer.text
@@ -100,6 +100,15 @@ def test_the_app_of_the_readme_runs(worker_factory: Callable[..., Worker], setti
         assert worker.trigger_scheduled(expression)["outcome"] == "ok"
     worker.wait_for_log(r"the report of \w+day goes to team@example.com", timeout=20)
     worker.wait_for_log(r"the report of \w+day goes to payroll@example.com", timeout=20)
+
+    for kind, function, args in (
+        ("action", "imports:import_rows", {"row_ids": ["r1", "r2"]}),
+        ("mutation", "imports:import_again", {"row_id": "r3"}),
+    ):
+        answer = httpx.post(f"{worker.url}/api/{kind}", json={"path": function, "args": args})
+        assert answer.status_code == 200, answer.text
+    for row_id in ("r1", "r2", "r3"):
+        worker.wait_for_log(rf"importing {row_id} as \S+", timeout=20)
     worker.stop()
 
     # without an entry of its own the project gets one that is wired by the usual names

@@ -13,6 +13,7 @@ from lunorash.scheduler.client import Scheduler
 from lunorash.scheduler.job import State
 from lunorash.scheduler.options import RunOptions
 from lunorash.scheduler.retry import RetryPolicy
+from lunorash.scheduler.workpool import Workpool
 
 from .faults import Faults
 from .journal import Journal
@@ -50,6 +51,10 @@ _POLICIES: Final = (
 )
 
 
+_POOLS: Final = {"narrow": 1, "wide": 3, "nameless": 0}
+"""Pools and their caps. The last one is only named by jobs: nobody gives it a cap."""
+
+
 @dataclass(slots=True, kw_only=True)
 class Plan:
     """One job that a client wants, and what it knows of it."""
@@ -76,6 +81,7 @@ class Clients:
 
     def __init__(self, seed: int, platform: Platform, faults: Faults, journal: Journal) -> None:
         self._random = random.Random(f"clients {seed}")  # noqa: S311 - it has to replay
+        self._pool_random = random.Random(f"pools {seed}")  # noqa: S311
         self._platform = platform
         self._faults = faults
         self._journal = journal
@@ -88,6 +94,7 @@ class Clients:
             for plan in self.plans:
                 group.create_task(self._want(plan))
             group.create_task(self._care())
+            group.create_task(self._steer())
 
     def _scheduler(self, incarnation: str) -> Scheduler:
         return Scheduler(lambda: Stub(self._platform), now=self._platform.now, mint=lambda: incarnation)
@@ -103,6 +110,7 @@ class Clients:
         if target == "app:misfit":
             target, args = "app:ok", {"nobody": "takes this"}
         delays = (0, 0, 1, 250, 3_000, 40_000, 600_000, 3_600_000, 2 * 86_400_000)
+        pool, priority = self._pool(crowd=crowd)
         return Plan(
             id=f"job{number}",
             incarnation=f"inc{number}",
@@ -114,7 +122,24 @@ class Clients:
                 id=f"job{number}",
                 retry=draw.choice(_POLICIES),
                 timeout=60_000 if crowd else draw.choice((3_000, 30_000, 120_000, 600_000)),
+                pool=pool,
+                priority=priority,
             ),
+        )
+
+    def _pool(self, *, crowd: bool) -> tuple[str | None, int]:
+        """Where a job runs: half of them in no pool, of a crowd most."""
+        draw = self._pool_random
+        pool = draw.choice((*(None,) * (30 if crowd else 3), *_POOLS))
+        return pool, draw.choice((0, 0, 0, -10, 1, 10)) if pool else 0
+
+    def _workpool(self, name: str, incarnation: str = "x") -> Workpool:
+        return Workpool(
+            lambda: Stub(self._platform),
+            name,
+            _POOLS[name],
+            now=self._platform.now,
+            mint=lambda: incarnation,
         )
 
     # -- one job ---------------------------------------------------------------------------------------
@@ -140,8 +165,14 @@ class Clients:
 
     async def _schedule(self, plan: Plan) -> bool:
         again = plan.acknowledged
+        pool = plan.options.pool
         try:
-            landed = await self._scheduler(plan.incarnation).run_after(plan.delay, plan.target, plan.args, plan.options)
+            if pool is not None and _POOLS[pool]:
+                workpool = self._workpool(pool, plan.incarnation)
+                landed = await workpool.enqueue(plan.target, plan.args, plan.options, delay=plan.delay)
+            else:
+                scheduler = self._scheduler(plan.incarnation)
+                landed = await scheduler.run_after(plan.delay, plan.target, plan.args, plan.options)
         except LunoraError as error:
             if error.code not in ("SCHEDULER_UNAVAILABLE", "ORIGIN_NOT_CONFIGURED"):
                 self._journal.violate("a repeated call is recognised", "%s: %s", plan.id, error)
@@ -187,6 +218,25 @@ class Clients:
                     case 1:
                         await self._try(lambda job=letter.id: self.scheduler.dead_retry(job))  # type: ignore[misc]
             await self._try(lambda: self.scheduler.list(states=ALL_STATES, limit=draw.randint(1, 20)))
+
+    async def _steer(self) -> None:
+        """Somebody pauses pools, changes their caps, and looks."""
+        draw = self._pool_random
+        end = asyncio.get_running_loop().time() + self._faults.horizon
+        while asyncio.get_running_loop().time() < end:
+            await asyncio.sleep(0.001 + draw.expovariate(12 / self._faults.horizon))
+            pool = self._workpool(draw.choice(("narrow", "wide")))
+            change = draw.choice((pool.status, pool.pause, pool.resume, pool.resume, lambda pool=pool: self._cap(pool)))
+            self._journal.count("pool changes")
+            await self._try(change)
+        for name in ("narrow", "wide"):  # everything has to come to its end
+            for _ in range(1_000):
+                if await self._try(self._workpool(name).resume):
+                    break
+                await asyncio.sleep(60)
+
+    def _cap(self, pool: Workpool) -> Awaitable[object]:
+        return pool.set_max_concurrency(self._pool_random.randint(1, _POOLS[pool.name] + 2))
 
     async def _try(self, call: Callable[[], Awaitable[T]]) -> T | None:
         try:

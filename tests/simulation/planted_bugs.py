@@ -12,12 +12,13 @@ from typing import Any, Final
 
 import pytest
 
-from lunorash.scheduler import dispatching, engine, queries, settling, verdict
+from lunorash.scheduler import dispatching, engine, pooling, queries, settling, verdict
 from lunorash.scheduler.alarm import Alarm
 from lunorash.scheduler.breaker import Breaker
 from lunorash.scheduler.dispatching import Dispatcher
 from lunorash.scheduler.engine import Engine
 from lunorash.scheduler.job import Result
+from lunorash.scheduler.pooling import Pooling
 from lunorash.scheduler.store import Row
 from lunorash.scheduler.verdict import Event, NeverBegan, Unknown, Verdict
 
@@ -45,6 +46,16 @@ def _query(name: str, old: str, new: str) -> Bug:
         statement: str = getattr(queries, name)
         assert old in statement
         patch.setattr(queries, name, statement.replace(old, new))
+
+    return plant
+
+
+def _both(*bugs: Bug) -> Bug:
+    """A bug that is in more than one place."""
+
+    def plant(patch: pytest.MonkeyPatch) -> None:
+        for bug in bugs:
+            bug(patch)
 
     return plant
 
@@ -120,6 +131,25 @@ def _has_always_room(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Dispatcher, "room", lambda self: 6)
 
 
+def _does_not_tell_that_a_slot_is_free(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Pooling, "changed", lambda self, name: None)
+
+
+def _takes_what_room_a_pool_has_many_times(patch: pytest.MonkeyPatch) -> None:
+    next_of = Pooling._next_of
+    patch.setattr(Pooling, "_next_of", lambda self, pool, room, now: next_of(self, pool, max(room, 2), now))
+
+
+def _miscounts_slots(counted: str) -> Bug:
+    """Only some of the running rows are slots."""
+    return _both(
+        *(
+            _query(name, "state = 'running'", f"state = 'running' AND {counted}")
+            for name in ("READY_POOLS", "REFRESH_POOL")
+        )
+    )
+
+
 BUGS: Final[dict[str, Bug]] = {
     "an unknown outcome is refunded": _judging(
         lambda job, event, kept, now: dataclasses.replace(kept, charged=job["charged"] - isinstance(event, Unknown))
@@ -178,5 +208,17 @@ BUGS: Final[dict[str, Bug]] = {
     "withheld headers are waited for": _waits_for_headers_forever,
     "the end line is not heard": _swallows_the_end,
     "the dispatch loop has always room": _has_always_room,
+    "a job that is being canceled leaves its slot": _miscounts_slots("cancel_requested = 0"),
+    "a retry takes no slot": _miscounts_slots("charged = 1"),
+    "a pool has one slot too many": _both(
+        _query("READY_POOLS", "max_concurrency -", "max_concurrency + 1 -"),
+        _query("REFRESH_POOL", "max_concurrency >", "max_concurrency + 1 >"),
+    ),
+    "the room of a pool is given away twice": _takes_what_room_a_pool_has_many_times,
+    "a full pool is ready": _query("REFRESH_POOL", "max_concurrency >", "1000000 >"),
+    "a paused pool is ready": _query("REFRESH_POOL", "paused = 0", "1"),
+    "nobody learns that a slot is free": _does_not_tell_that_a_slot_is_free,
+    "the oldest of a pool is passed over": _query("DUE_IN_POOL", "ORDER BY due, id", "ORDER BY due DESC, id"),
+    "priorities do not age": _constant(pooling, "AGEING_MS", 10**9),
 }
 """What each bug does, and how to plant it."""

@@ -79,7 +79,6 @@ class Rows:
         self.landed = 0
         """Jobs inserted, redriven or canceled: what the outside asked for."""
         self.ended = 0
-        journal.on_start = self._starts
         journal.on_cancel = self._canceled
         network.processed = self._processed
         network.closed = self._closed
@@ -262,7 +261,8 @@ class Rows:
 
     # -- what runs -------------------------------------------------------------------------------------
 
-    def _starts(self, run: Run) -> None:
+    def starts(self, run: Run) -> None:
+        """A function begins to run."""
         violate = self._journal.violate
         name, number, incarnation = run.attempt.job, run.attempt.number, run.attempt.incarnation
         if run.started < run.attempt.scheduled_for:

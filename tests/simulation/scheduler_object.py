@@ -93,6 +93,16 @@ class SchedulerObject:
 
         return self._answer("schedule", "", work)
 
+    async def enqueue(self, text: str) -> str:
+        def work() -> list[str]:
+            if self._origin is None:
+                raise LunoraError("ORIGIN_NOT_CONFIGURED", "LUNORA_ORIGIN_URL is not set")
+            handed = decode_json(text)
+            jobs = [NewJob(**job) for job in handed["jobs"]]
+            return self.engine.enqueue(handed["pool"], handed["max_concurrency"], jobs, self._clock())
+
+        return self._answer("enqueue", "", work)
+
     async def cancel(self, job_id: str) -> str:
         def work() -> bool:
             canceled = self.engine.cancel(job_id, self._clock())
@@ -121,6 +131,17 @@ class SchedulerObject:
             )
 
         return self._answer("status", "", work)
+
+    async def pool(self, text: str) -> str:
+        def work() -> dict[str, Any] | None:
+            change = decode_json(text)
+            self.engine.set_pool(now=self._clock(), **change)
+            return listing.pool(self._store, change["name"])
+
+        return self._answer("pool", "", work)
+
+    async def pools(self, text: str) -> str:
+        return self._answer("pools", "", lambda: listing.pools(self._store, **decode_json(text)))
 
     def _answer(self, method: str, job_id: str, work: Callable[[], Any]) -> str:
         self.asked = method, job_id

@@ -34,7 +34,16 @@ def test_the_seeds_reach_everything(worlds: list[World]) -> None:
     for world in worlds:
         counts.update(world.journal.counts)
     assert {world.faults.mood for world in worlds} == {"calm", "crashes", "network", "outage", "crowd", "mixed"}
-    for event in ("lives", "crashes", "isolate crashes", "dispatches", "firings", "starts"):
+    for event in (
+        "lives",
+        "crashes",
+        "isolate crashes",
+        "dispatches",
+        "firings",
+        "starts",
+        "starts in a pool",
+        "pool changes",
+    ):
         assert counts[event] > 1_000, (event, counts)
 
 

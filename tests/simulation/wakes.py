@@ -18,7 +18,12 @@ SELECT
     (SELECT count(*) FROM dispatches) AS open,
     (SELECT min(lease) FROM dispatches) AS lease,
     (SELECT count(*) FROM jobs WHERE state = 'running' AND dispatch NOT IN (SELECT id FROM dispatches)) AS limbo,
-    (SELECT min(due) FROM jobs WHERE state = 'pending') AS due,
+    (
+        SELECT min(due) FROM jobs LEFT JOIN pools ON pools.name = jobs.pool
+        WHERE state = 'pending' AND (pool IS NULL OR NOT paused AND max_concurrency > (
+            SELECT count(*) FROM jobs AS others WHERE others.pool = jobs.pool AND others.state = 'running'
+        ))
+    ) AS due,
     (SELECT max(probe_at) FROM origins WHERE origin = ?) AS probe,
     (SELECT min(ended) FROM jobs WHERE state IN ('succeeded', 'canceled') AND ended IS NOT NULL) AS finished,
     (SELECT min(ended) FROM jobs WHERE state = 'dead' AND ended IS NOT NULL) AS dead
@@ -107,6 +112,7 @@ class Wakes:
         Each of these may wake the object, at most so often:
 
         - a start of the object, once, and once more for the alarm it interrupted;
+        - a pool that is resumed, or whose cap is changed;
         - a job that is scheduled, canceled or redriven, when it falls due, and once more if the alarm had to
           stand early for something that then went away;
         - a dispatch, for the claim, for the room it leaves, for its lease, and for its job's retry;
@@ -119,6 +125,7 @@ class Wakes:
             10
             + 2 * counts["lives"]
             + 2 * self._rows.landed
+            + 2 * counts["pool changes"]
             + 4 * counts["dispatches"]
             + 2 * self._open_ms // KEEP_AWAKE_MS
             + 8 * self._outages

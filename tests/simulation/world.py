@@ -14,9 +14,10 @@ from lunorash.scheduler.engine import DEAD_RETENTION_MS, RETENTION_MS
 from .clients import ALL_STATES, Clients
 from .durable import ObjectStore
 from .faults import EPOCH_MS, Faults
-from .journal import Journal, Violation
+from .journal import Journal, Run, Violation
 from .network import Network, SimulatedTransport
 from .platform import Platform
+from .pools import Pools
 from .process import Crash, Process
 from .rows import Rows
 from .scheduler_object import SchedulerObject
@@ -54,6 +55,8 @@ class World:
         self.network = Network(self.platform, self.journal, fate=self.faults.fate, deliver=self.worker.receive)
         self.rows = Rows(self.platform, self.journal, self.network, steady=self.faults.steady)
         self.wakes = Wakes(self.platform, self.journal, self.rows, outages=len(self.faults.outages))
+        self.pools = Pools(self.platform, self.journal)
+        self.journal.on_start = self._starts
         self.clients = Clients(seed, self.platform, self.faults, self.journal)
         self.platform.build = self._build
         self.platform.watch = self._watch
@@ -201,8 +204,13 @@ class World:
             journal=self.journal,
         )
 
+    def _starts(self, run: Run) -> None:
+        self.rows.starts(run)
+        self.pools.starts(run)
+
     def _watch(self) -> None:
         self.rows.committed()
+        self.pools.check()
         self.wakes.check(self._origin)
 
     def _room_changed(self) -> None:

@@ -69,6 +69,16 @@ class SchedulerObject:
 
         return self._answer("schedule", work)
 
+    async def enqueue(self, text: str) -> str:
+        def work() -> list[str]:
+            read_origin(self._env)
+            read_secrets(self._env)
+            handed = decode_json(text)
+            jobs = [NewJob(**job) for job in handed["jobs"]]
+            return self.engine.enqueue(handed["pool"], handed["max_concurrency"], jobs, self.now)
+
+        return self._answer("enqueue", work)
+
     async def accept(self, text: str) -> str:
         def work() -> int:
             handed = decode_json(text)
@@ -96,6 +106,17 @@ class SchedulerObject:
             "status",
             lambda: listing.status(self.store, self.engine.breaker, ORIGIN, now=self.now, alarm=self.alarm.armed),
         )
+
+    async def pool(self, text: str) -> str:
+        def work() -> dict[str, Any] | None:
+            change = decode_json(text)
+            self.engine.set_pool(now=self.now, **change)
+            return listing.pool(self.store, change["name"])
+
+        return self._answer("pool", work)
+
+    async def pools(self, text: str) -> str:
+        return self._answer("pools", lambda: listing.pools(self.store, **decode_json(text)))
 
     async def begin(self, dispatch_id: str) -> bool:
         self.calls["begin"] += 1

@@ -77,6 +77,21 @@ async def test_everything_a_call_says_arrives() -> None:
     assert record.created == NOW
 
 
+async def test_a_job_may_be_put_into_a_pool() -> None:
+    async def body(ctx: Mutation) -> list[Any]:
+        options = RunOptions(id="own", pool="imports", priority=3)
+        await ctx.scheduler.run_after(0, TARGET, {"text": "a"}, options)
+        found = await ctx.scheduler.get("own")
+        return [found.pool, found.priority] if found else []
+
+    core = _core(body)
+    assert await core.mutate(body) == ["imports", 3]
+    await core.send()
+    record = await _job(core, "own")
+    assert (record.pool, record.priority) == ("imports", 3)
+    assert [(pool.name, pool.queued) for pool in (await core.scheduler.pools()).pools] == [("imports", 1)]
+
+
 async def test_rows_are_sent_in_the_order_in_which_they_were_asked_for() -> None:
     async def body(ctx: Mutation) -> None:
         for number in (3, 1, 2):

@@ -414,7 +414,7 @@ async def test_a_record_of_a_newer_release_can_be_read() -> None:
     app = _App()
     await app.client.run_after(0, TARGET, None, RunOptions(id="j"))
     answer = json.loads(await app.object.get("j"))["ok"]
-    assert JobRecord.from_dict({**answer, "priority": 5}) == await app.job("j")
+    assert JobRecord.from_dict({**answer, "weight": 5}) == await app.job("j")
 
 
 # -- making a client -----------------------------------------------------------------------------------------

@@ -78,6 +78,13 @@ def test_what_is_no_function_is_refused_when_the_app_is_built(path: str, functio
     assert raised.value.code == "INVALID_INPUT"
 
 
+_POOL_BODIES = {
+    "/scheduled/pools/pause": b'{"name": "imports"}',
+    "/scheduled/pools/resume": b'{"name": "imports"}',
+    "/scheduled/pools/cap": b'{"name": "imports", "max_concurrency": 2}',
+}
+
+
 @pytest.mark.parametrize("how", ["never wired", "not bound", "bound to nothing"])
 async def test_a_worker_without_a_scheduler_says_so_on_every_admin_route(how: str) -> None:
     worker = Worker()
@@ -87,7 +94,8 @@ async def test_a_worker_without_a_scheduler_says_so_on_every_admin_route(how: st
     elif how == "bound to nothing":
         worker.env.SCHEDULER = None
     for route in ADMIN_ROUTES:
-        answer = await worker.json(route.method, route.path, query="id=j", body=b'{"id": "j"}')
+        body = _POOL_BODIES.get(route.path.removeprefix(_ADMIN), b'{"id": "j"}')
+        answer = await worker.json(route.method, route.path, query="id=j", body=body)
         assert refusal(answer) == (400, "SCHEDULER_NOT_CONFIGURED"), route.path
 
 

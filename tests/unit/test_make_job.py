@@ -57,6 +57,8 @@ def test_a_job_is_made_of_what_was_said_and_what_goes_without_saying() -> None:
         "shard_key": None,
         "charged": 0,
         "scheduled_for": None,
+        "pool": None,
+        "priority": 0,
     }
 
 

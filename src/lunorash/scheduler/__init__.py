@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from lunorash.scheduler.client import Scheduler, create_scheduler
 from lunorash.scheduler.options import RunOptions
+from lunorash.scheduler.pool import PoolPage, PoolStatus
 from lunorash.scheduler.queue_workpool import QueueCall, QueueWorkpool, create_queue_workpool
 from lunorash.scheduler.record import Failure, JobRecord, Page
 from lunorash.scheduler.retry import RetryPolicy
+from lunorash.scheduler.workpool import Workpool, create_workpool
 
 if TYPE_CHECKING:
     from lunorash.scheduler.durable_object import SchedulerDO
@@ -20,14 +22,18 @@ __all__ = [
     "Failure",
     "JobRecord",
     "Page",
+    "PoolPage",
+    "PoolStatus",
     "QueueCall",
     "QueueWorkpool",
     "RetryPolicy",
     "RunOptions",
     "Scheduler",
     "SchedulerDO",
+    "Workpool",
     "create_queue_workpool",
     "create_scheduler",
+    "create_workpool",
 ]
 
 

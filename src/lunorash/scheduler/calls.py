@@ -14,7 +14,7 @@ from lunorash.scheduler.options import RunOptions
 from lunorash.scheduler.retry import DEFAULT_RETRY
 from lunorash.values import plain
 
-__all__ = ["Catalog", "check_call", "make_job"]
+__all__ = ["Catalog", "check_call", "check_options", "make_job"]
 
 
 class Catalog(Protocol):
@@ -48,6 +48,18 @@ def check_call(target: Target, args: Mapping[str, Any] | None, catalog: Catalog 
     return text, encoded
 
 
+def check_options(options: Any) -> RunOptions:
+    """Return ``options`` if they are some, the default ones for None.
+
+    Raises:
+        LunoraError: ``INVALID_INPUT``.
+    """
+    options = RunOptions() if options is None else options
+    if not isinstance(options, RunOptions):
+        raise LunoraError("INVALID_INPUT", f"options is {shown(options)}; it must be RunOptions(...)")
+    return options
+
+
 def make_job(
     target: Target,
     args: Mapping[str, Any] | None,
@@ -75,9 +87,13 @@ def make_job(
     Raises:
         LunoraError: for whatever is wrong with the call.
     """
-    options = RunOptions() if options is None else options
-    if not isinstance(options, RunOptions):
-        raise LunoraError("INVALID_INPUT", f"options is {shown(options)}; it must be RunOptions(...)")
+    options = check_options(options)
+    if options.priority and options.pool is None:
+        raise LunoraError(
+            "INVALID_INPUT",
+            f"priority is {options.priority}, but there is no pool; priorities order the jobs of a pool, so name one: "
+            'RunOptions(pool="imports", priority=...)',
+        )
     text, encoded = check_call(target, args, catalog)
     return asdict(
         NewJob(
@@ -89,5 +105,7 @@ def make_job(
             retry=(options.retry or DEFAULT_RETRY).to_dict(),
             timeout_ms=options.timeout_ms,
             shard_key=options.shard_key,
+            pool=options.pool,
+            priority=options.priority,
         )
     )

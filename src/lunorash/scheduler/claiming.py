@@ -9,6 +9,7 @@ from typing import Final
 from lunorash.scheduler import queries
 from lunorash.scheduler.breaker import Breaker
 from lunorash.scheduler.job import Attempt, Dispatch
+from lunorash.scheduler.pooling import Pooling
 from lunorash.scheduler.settling import Settling
 from lunorash.scheduler.store import Row, Store
 
@@ -25,6 +26,7 @@ class Claiming:
     Args:
         store: where the rows are.
         breaker: says whether the origin may be called.
+        pooling: says which jobs may start.
         settling: charges jobs that their origin refuses.
         mint_id: mints ids of dispatches.
         origin: where dispatches go; `UNCONFIGURED` if the deployment does not say.
@@ -35,6 +37,7 @@ class Claiming:
         self,
         store: Store,
         breaker: Breaker,
+        pooling: Pooling,
         settling: Settling,
         *,
         mint_id: Callable[[], str],
@@ -43,13 +46,14 @@ class Claiming:
     ) -> None:
         self._store = store
         self._breaker = breaker
+        self._pooling = pooling
         self._settling = settling
         self._mint_id = mint_id
         self._origin = origin
         self._origin_problem = origin_problem
 
     def claim(self, free: int, now: int) -> list[Dispatch]:
-        """Claim what is due, as far as there is room.
+        """Claim what is due, as far as there is room, here and in its pool.
 
         Args:
             free: how many dispatches may be opened.
@@ -58,7 +62,7 @@ class Claiming:
         Returns:
             what is to be sent; while the origin's breaker is open at most its probe.
         """
-        due = self._store.execute(queries.DUE, now, free) if free > 0 else []
+        due = self._pooling.startable(free, now) if free > 0 else []
         if not due:
             return []
         origin = self._breaker.look(self._origin)
@@ -93,6 +97,7 @@ class Claiming:
 
     def _attempt(self, row: Row, dispatch_id: str, now: int) -> Attempt:
         self._store.execute(queries.CLAIM, dispatch_id, now, row["id"])
+        self._pooling.changed(row["pool"])
         return Attempt(
             job=row["id"],
             incarnation=row["incarnation"],

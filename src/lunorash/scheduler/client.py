@@ -16,9 +16,10 @@ from lunorash.scheduler.calls import Catalog, make_job
 from lunorash.scheduler.ids import check_id, mint_id
 from lunorash.scheduler.job import NewJob, State
 from lunorash.scheduler.options import Delay, Instant, RunOptions, delay_ms, instant_ms
+from lunorash.scheduler.pool import PoolPage, PoolStatus, change_of_pool
 from lunorash.scheduler.record import JobRecord, Page
 
-__all__ = ["Scheduler", "create_scheduler"]
+__all__ = ["Scheduler", "create_scheduler", "stub_of"]
 
 _SCHEDULED: Final[tuple[State, ...]] = ("running", "pending")
 _PAUSES_S: Final = (0.05, 0.2)  # between tries of a call that may be repeated
@@ -42,13 +43,22 @@ def create_scheduler(*, namespace: Any, instance_name: str = "default", catalog:
             scheduler = create_scheduler(namespace=env.SCHEDULER)
             job_id = await scheduler.run_after(timedelta(days=14), "billing:end_trial", {"user_id": "u1"})
     """
+    return Scheduler(stub_of(namespace, instance_name), catalog=catalog)
+
+
+def stub_of(namespace: Any, instance_name: str) -> Callable[[], Any]:
+    """What makes stubs of one SchedulerDO.
+
+    Raises:
+        LunoraError: ``SCHEDULER_NOT_CONFIGURED`` without a namespace.
+    """
     if namespace is None:
         raise LunoraError(
             "SCHEDULER_NOT_CONFIGURED",
             "there is no binding to a SchedulerDO; bind the class as SCHEDULER under durable_objects in wrangler.jsonc "
             "and pass namespace=env.SCHEDULER",
         )
-    return Scheduler(lambda: namespace.get(namespace.idFromName(instance_name)), catalog=catalog)
+    return lambda: namespace.get(namespace.idFromName(instance_name))
 
 
 class Scheduler:
@@ -84,7 +94,7 @@ class Scheduler:
             target: a reference, such as ``internal.billing.end_trial``, ``workflows.onboarding`` or ``agents.support``,
                 or a function's path, ``"billing:end_trial"``.
             args: its arguments, JSON values by name, at most 1,000,000 bytes and 64 levels.
-            options: id, retry policy, timeout, shard.
+            options: id, retry policy, timeout, shard, pool and priority.
 
         Returns:
             the job's id.
@@ -168,12 +178,40 @@ class Scheduler:
         return bool(await self._call("drop_dead", check_id(job_id)))
 
     async def status(self) -> dict[str, Any]:
-        """How the scheduler is doing: backlog, due, in flight, dead, the next alarm, and whether its origin answers."""
+        """How the scheduler is doing: backlog, due, in flight, dead, the next alarm, whether its origin answers, pools.
+
+        Of pools there are the first hundred by name; `pools` has all.
+        """
         answer: dict[str, Any] = await self._call("status", again=True)
         return answer
 
+    async def pools(self, *, cursor: str | None = None, limit: int = 100) -> PoolPage:
+        """List the workpools by name, a page at a time; see `list`."""
+        page = await self._call("pools", json.dumps({"cursor": cursor, "limit": limit}), again=True)
+        return PoolPage.from_dict(page)
+
+    async def set_pool(
+        self, name: str, *, paused: bool | None = None, max_concurrency: int | None = None
+    ) -> PoolStatus:
+        """Pause or resume a workpool, or set its cap by hand. What runs goes on.
+
+        Args:
+            name: which. `lunorash.scheduler.create_workpool` makes one.
+            paused: whether it starts nothing from now on; None to leave that as it is.
+            max_concurrency: a cap from 1 to 1,000, which holds until code asks for another one; None to leave it.
+
+        Returns:
+            how the pool is doing now.
+
+        Raises:
+            LunoraError: ``INVALID_INPUT``, or ``POOL_NOT_FOUND`` for a name that no job and no code has mentioned.
+        """
+        return PoolStatus.from_dict(
+            await self._call("pool", change_of_pool(name, paused=paused, max_concurrency=max_concurrency), again=True)
+        )
+
     async def ask(self, method: str, argument: str) -> Any:
-        """What the SchedulerDO answers to ``get`` or ``list``, as it answers it; for `BufferedScheduler`."""
+        """What the SchedulerDO answers to a call that may be repeated; for `BufferedScheduler` and `Workpool`."""
         return await self._call(method, argument, again=True)
 
     async def accept(self, shard: str, rows: Sequence[dict[str, Any]]) -> int:

@@ -83,6 +83,17 @@ class SchedulerDO(DurableObject):  # type: ignore[misc]
 
         return self._answer(work)
 
+    async def enqueue(self, text: str) -> str:
+        """Store jobs of a pool, ``{"pool", "max_concurrency", "jobs"}``; answers their ids."""
+
+        def work() -> list[str]:
+            check_settings(self.env)
+            handed = decode_json(text)
+            jobs = [NewJob(**job) for job in handed["jobs"]]
+            return self._engine.enqueue(handed["pool"], handed["max_concurrency"], jobs, _now())
+
+        return self._answer(work)
+
     async def accept(self, text: str) -> str:
         """Take rows of a shard's outbox, ``{"shard", "rows"}``; answers the number of the last one accepted."""
 
@@ -118,6 +129,20 @@ class SchedulerDO(DurableObject):  # type: ignore[misc]
         return self._answer(
             lambda: listing.status(self._store, self._engine.breaker, self._origin, now=_now(), alarm=self._alarm.armed)
         )
+
+    async def pool(self, text: str) -> str:
+        """Changes a pool, ``{"name"}`` and perhaps ``"declared", "paused", "max_concurrency"``; answers how it is."""
+
+        def work() -> dict[str, Any] | None:
+            change = decode_json(text)
+            self._engine.set_pool(now=_now(), **change)
+            return listing.pool(self._store, change["name"])
+
+        return self._answer(work)
+
+    async def pools(self, text: str) -> str:
+        """Answers a page of pools; takes ``{"cursor", "limit"}``."""
+        return self._answer(lambda: listing.pools(self._store, **decode_json(text)))
 
     def _answer(self, work: Callable[[], Any]) -> str:
         try:

@@ -17,6 +17,7 @@ from lunorash.scheduler.alarm import Alarm
 from lunorash.scheduler.breaker import Breaker
 from lunorash.scheduler.claiming import LEASE_MS, UNCONFIGURED, Claiming
 from lunorash.scheduler.job import Dispatch, NewJob, OutboxRow, Result
+from lunorash.scheduler.pooling import Pooling
 from lunorash.scheduler.settling import PROBE, Settling
 from lunorash.scheduler.store import Row, Store
 from lunorash.scheduler.verdict import Unknown
@@ -68,10 +69,12 @@ class Engine:
         self._changing = False
         self._starting = 0
         self.breaker = Breaker(store, random)
-        self._settling = Settling(store, self.breaker, random)
+        self._pooling = Pooling(store)
+        self._settling = Settling(store, self.breaker, self._pooling, random)
         self._claiming = Claiming(
             store,
             self.breaker,
+            self._pooling,
             self._settling,
             mint_id=mint_id,
             origin=self._origin,
@@ -91,6 +94,15 @@ class Engine:
             for job in jobs:
                 self._insert(job, now, called=now)
             return [job.id for job in jobs]
+
+        return self._change(work, now)
+
+    def enqueue(self, pool: str, max_concurrency: int, jobs: Sequence[NewJob], now: int) -> list[str]:
+        """Store jobs of a pool, all or none, and what code says its cap is; see `schedule`."""
+
+        def work() -> list[str]:
+            self._pooling.declare(pool, max_concurrency)
+            return self.schedule(jobs, now)
 
         return self._change(work, now)
 
@@ -127,11 +139,32 @@ class Engine:
 
     def redrive(self, job_id: str, now: int) -> bool:
         """Give a dead letter a new incarnation, due now, with all its attempts; False if it is not dead."""
-        return self._change(lambda: bool(self._store.execute(queries.REDRIVE, self._mint_id(), now, job_id)), now)
+
+        def work() -> bool:
+            redriven = self._store.execute(queries.REDRIVE, self._mint_id(), now, job_id)
+            for row in redriven:
+                self._pooling.changed(row["pool"])
+            return bool(redriven)
+
+        return self._change(work, now)
 
     def drop_dead(self, job_id: str, now: int) -> bool:
         """Delete a dead letter for good; False if it is not dead."""
         return self._change(lambda: bool(self._delete(self._store.execute(queries.DROP_DEAD, job_id))), now)
+
+    def set_pool(
+        self,
+        name: str,
+        now: int,
+        *,
+        declared: int | None = None,
+        paused: bool | None = None,
+        max_concurrency: int | None = None,
+    ) -> None:
+        """Pause or resume a pool, or change its cap; what runs goes on. See `Pooling.set`."""
+        self._change(
+            lambda: self._pooling.set(name, declared=declared, paused=paused, max_concurrency=max_concurrency), now
+        )
 
     # -- asked by the receiver -------------------------------------------------------------------------
 
@@ -257,7 +290,7 @@ class Engine:
             # keeps the object awake while attempts run, and notices dead streams
             reasons.append(min(dispatches["lease"], now + KEEP_AWAKE_MS))
         if self._free(dispatches["open"]) > 0:
-            due = self._store.execute(queries.NEXT_DUE)[0]["due"]
+            due = self._pooling.next_due()
             if due is not None:
                 probe_at = self.breaker.look(self._origin).probe_at
                 reasons.append(due if probe_at is None else max(due, probe_at))
@@ -279,6 +312,7 @@ class Engine:
 
         def body() -> T:
             result = work()
+            self._pooling.refresh()
             self._alarm.arm(self.next_wake(now), now)
             return result
 
@@ -290,13 +324,15 @@ class Engine:
             raise
         finally:
             self._changing, self._starting = False, 0
+            self._pooling.forget()
 
     def _free(self, open_dispatches: int) -> int:
         """How many dispatches may still be opened; those of this operation have not reached the wire yet."""
         return min(self._room() - self._starting, MAX_OPEN_DISPATCHES - open_dispatches)
 
     def _cancel(self, job_id: str, now: int, called: int) -> bool:
-        if self._store.execute(queries.CANCEL_PENDING, now, job_id):
+        for row in self._store.execute(queries.CANCEL_PENDING, now, job_id):
+            self._pooling.changed(row["pool"])
             return True
         if self._store.execute(queries.REQUEST_CANCEL, job_id):
             return True
@@ -331,7 +367,10 @@ class Engine:
             job.shard_key,
             job.charged,
             job.scheduled_for,
+            job.pool,
+            job.priority,
         )
+        self._pooling.join(job.pool)
         if self._store.execute(queries.BURIED_AFTER, job.id, called):
             self._store.execute(queries.CANCEL_PENDING, now, job.id)
 

@@ -33,6 +33,8 @@ class NewJob:
     shard_key: str | None = None
     charged: int = 0
     scheduled_for: int | None = None
+    pool: str | None = None
+    priority: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

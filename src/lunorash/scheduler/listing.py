@@ -1,4 +1,4 @@
-"""Looking at jobs: one, a page of them, and how the scheduler is doing. Reads only, each bounded."""
+"""Looking at jobs and pools: one, a page of them, and how the scheduler is doing. Reads only, each bounded."""
 
 from __future__ import annotations
 
@@ -10,23 +10,29 @@ from typing import Any, Final
 from lunorash.errors import LunoraError, shown
 from lunorash.scheduler.breaker import Breaker
 from lunorash.scheduler.job import State
+from lunorash.scheduler.pool import check_pool_name
 from lunorash.scheduler.store import Row, Store
 
-__all__ = ["MAX_PAGE", "find", "page", "status"]
+__all__ = ["MAX_PAGE", "find", "page", "pool", "pools", "status"]
 
 MAX_PAGE: Final = 100
 _PAGE_ARGS: Final = 1_000_000  # characters of arguments on one page: it has to fit one answer
 _COUNTED: Final = 10_000
 
 _JOB: Final = """
-id, incarnation, target, args, state, due, scheduled_for, created, retry, timeout_ms, shard_key, attempt AS attempts,
-charged, redrives, cancel_requested, started, ended, error_code, error_message
+id, incarnation, target, args, state, due, scheduled_for, created, retry, timeout_ms, shard_key, pool, priority,
+attempt AS attempts, charged, redrives, cancel_requested, started, ended, error_code, error_message
 """
 
 # Each finds its page by an index, in the order that a person wants to see: what comes next, what ended last.
+# What waits is in two indexes, with and without a pool, which are merged.
 _PENDING: Final = f"""
 SELECT {_JOB}, due AS position FROM jobs
-WHERE state = 'pending' AND due >= ?1 AND (due, id) > (?1, ?2) ORDER BY due, id LIMIT ?3
+WHERE state = 'pending' AND pool IS NULL AND due >= ?1 AND (due, id) > (?1, ?2)
+UNION ALL
+SELECT {_JOB}, due FROM jobs
+WHERE state = 'pending' AND pool IS NOT NULL AND due >= ?1 AND (due, id) > (?1, ?2)
+ORDER BY position, id LIMIT ?3
 """  # noqa: S608 - only constants are pasted
 _RUNNING: Final = f"""
 SELECT {_JOB}, 0 AS position FROM jobs
@@ -45,6 +51,29 @@ _PAGES: Final[dict[State, str]] = {
     "canceled": _ENDED.format(job=_JOB, state="canceled"),
     "dead": _ENDED.format(job=_JOB, state="dead"),
 }
+_WAITING: Final = f"""
+SELECT count(*) AS n FROM (
+    SELECT 1 FROM jobs WHERE state = 'pending' AND pool IS NULL AND due <= ?1
+    UNION ALL
+    SELECT 1 FROM jobs WHERE state = 'pending' AND pool IS NOT NULL AND due <= ?1
+    LIMIT {_COUNTED}
+)
+"""  # noqa: S608
+_OLDEST: Final = """
+SELECT min(due) AS due FROM (
+    SELECT min(due) AS due FROM jobs WHERE state = 'pending' AND pool IS NULL
+    UNION ALL
+    SELECT min(due) FROM jobs WHERE state = 'pending' AND pool IS NOT NULL
+)
+"""
+_POOLS: Final = f"""
+SELECT name, max_concurrency, paused,
+    (SELECT count(*) FROM jobs WHERE pool = name AND state = 'running' AND ended IS NULL) AS in_flight,
+    (SELECT count(*) FROM (
+        SELECT 1 FROM jobs WHERE pool = name AND state = 'pending' AND ended IS NULL LIMIT {_COUNTED}
+    )) AS queued
+FROM pools WHERE {{condition}} ORDER BY name LIMIT {{limit}}
+"""  # noqa: S608
 _LAST: Final = "~"  # sorts behind every id
 _FAR: Final = 9_007_199_254_740_990  # a Durable Object takes no larger integer as a parameter
 _CURSOR: Final = re.compile(r"(pending|running|succeeded|canceled|dead)\.(\d{1,16})\.([A-Za-z0-9_-]{0,64}|~)", re.ASCII)
@@ -80,8 +109,7 @@ def page(store: Store, states: Sequence[State], cursor: str | None, limit: int) 
     Raises:
         LunoraError: ``INVALID_INPUT`` for a limit, a state or a cursor that cannot be.
     """
-    if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= MAX_PAGE:
-        raise LunoraError("INVALID_INPUT", f"limit is {shown(limit)}; it must be a whole number from 1 to {MAX_PAGE}")
+    _check_limit(limit)
     if not states or len(set(states)) != len(states):
         raise LunoraError("INVALID_INPUT", f"states is {shown(states)}; name at least one, and none twice")
     for state in states:
@@ -102,18 +130,35 @@ def page(store: Store, states: Sequence[State], cursor: str | None, limit: int) 
     return {"jobs": [_record(job) for job in jobs], "cursor": next_cursor}
 
 
+def pool(store: Store, name: str) -> dict[str, Any] | None:
+    """How one pool is doing; None if there is none of that name."""
+    rows = store.execute(_POOLS.format(condition="name = ?", limit=1), name)
+    return _pool(rows[0]) if rows else None
+
+
+def pools(store: Store, cursor: str | None = None, limit: int = MAX_PAGE) -> dict[str, Any]:
+    """A page of pools by name: ``{"pools": [...], "cursor": str | None}``; the cursor is None on the last page.
+
+    Raises:
+        LunoraError: ``INVALID_INPUT`` for a limit or a cursor that cannot be.
+    """
+    _check_limit(limit)
+    after = "" if cursor is None else check_pool_name(cursor)
+    rows = store.execute(_POOLS.format(condition="name > ?1", limit="?2"), after, limit + 1)
+    found = [_pool(row) for row in rows[:limit]]
+    return {"pools": found, "cursor": found[-1]["name"] if len(rows) > limit else None}
+
+
 def status(store: Store, breaker: Breaker, origin: str, *, now: int, alarm: int | None) -> dict[str, Any]:
     """How the scheduler is doing. Counts stop at 10,000, so that asking costs the same however much is stored."""
 
-    def count(condition: str, *params: int) -> int:
-        counted = store.execute(
-            f"SELECT count(*) AS n FROM (SELECT 1 FROM jobs WHERE {condition} LIMIT {_COUNTED})",  # noqa: S608
-            *params,
-        )
-        return int(counted[0]["n"])
+    def waiting(until: int) -> int:
+        return int(store.execute(_WAITING, until)[0]["n"])
 
     known = breaker.look(origin)
-    oldest = store.execute("SELECT min(due) AS due FROM jobs WHERE state = 'pending'")[0]["due"]
+    dead = store.execute(
+        f"SELECT count(*) AS n FROM (SELECT 1 FROM jobs WHERE state = 'dead' AND ended IS NOT NULL LIMIT {_COUNTED})"  # noqa: S608
+    )
     running = store.execute(
         """
         SELECT count(*) AS n FROM dispatches, json_each(dispatches.jobs) AS carried
@@ -122,12 +167,12 @@ def status(store: Store, breaker: Breaker, origin: str, *, now: int, alarm: int 
     )
     return {
         "now": now,
-        "backlog": count("state = 'pending'"),
-        "due": count("state = 'pending' AND due <= ?", now),
+        "backlog": waiting(_FAR),
+        "due": waiting(now),
         "in_flight": running[0]["n"],
-        "dead": count("state = 'dead' AND ended IS NOT NULL"),
+        "dead": dead[0]["n"],
         "counted_up_to": _COUNTED,
-        "next_due": oldest,
+        "next_due": store.execute(_OLDEST)[0]["due"],
         "alarm": alarm,
         "origin": {
             "url": origin or None,
@@ -137,8 +182,17 @@ def status(store: Store, breaker: Breaker, origin: str, *, now: int, alarm: int 
             "next_probe": known.probe_at,
             "failed_probes": known.failures,
         },
-        "pools": [],
+        "pools": pools(store)["pools"],
     }
+
+
+def _check_limit(limit: Any) -> None:
+    if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= MAX_PAGE:
+        raise LunoraError("INVALID_INPUT", f"limit is {shown(limit)}; it must be a whole number from 1 to {MAX_PAGE}")
+
+
+def _pool(row: Row) -> dict[str, Any]:
+    return {**row, "paused": bool(row["paused"])}
 
 
 def _start(state: State) -> tuple[State, int, str]:

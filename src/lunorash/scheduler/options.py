@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from lunorash.errors import LunoraError, shown
 from lunorash.scheduler.ids import check_id
+from lunorash.scheduler.pool import check_pool_name, check_priority
 from lunorash.scheduler.retry import RetryPolicy
 
 __all__ = ["DEFAULT_TIMEOUT_MS", "MAX_INSTANT_MS", "Delay", "Instant", "RunOptions", "delay_ms", "instant_ms"]
@@ -38,6 +39,10 @@ class RunOptions:
         shard_key: which shard a mutation runs on, 1 to 256 characters; None for the default shard.
         timeout: how long one attempt may take, in milliseconds or as a `timedelta`, 1 ms to 24 h;
             None for 10 minutes.
+        pool: the workpool that it runs in; None for none. A pool that was never given a cap runs one job at a time:
+            see `lunorash.scheduler.create_workpool`.
+        priority: which jobs of its pool it goes before, -10 to 10: a step is worth a minute of waiting. Only for jobs
+            of a pool.
 
     Raises:
         LunoraError: ``INVALID_SCHEDULE_ID`` or ``INVALID_INPUT``, naming the field and its rule.
@@ -51,6 +56,8 @@ class RunOptions:
     retry: RetryPolicy | None = None
     shard_key: str | None = None
     timeout: Delay | None = None
+    pool: str | None = None
+    priority: int = 0
 
     def __post_init__(self) -> None:
         if self.id is not None:
@@ -62,6 +69,9 @@ class RunOptions:
                 "INVALID_INPUT",
                 f"shard_key is {shown(self.shard_key)}; it must be a string of 1 to {_MAX_SHARD_KEY} characters",
             )
+        if self.pool is not None:
+            check_pool_name(self.pool)
+        check_priority(self.priority)
         self.timeout_ms  # noqa: B018 - a bad timeout is refused here, not when the job is scheduled
 
     @property

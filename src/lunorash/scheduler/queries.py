@@ -15,12 +15,13 @@ HOLDER_OF_ID: Final = "SELECT scheduled_as, state FROM jobs WHERE id = ?"
 INSERT: Final = """
 INSERT INTO jobs
     (id, incarnation, scheduled_as, target, args, state, due, scheduled_for, created, retry, timeout_ms, shard_key,
-     attempt, charged)
-VALUES (?1, ?2, ?2, ?3, ?4, 'pending', ?5, coalesce(?11, ?5), ?6, ?7, ?8, ?9, ?10, ?10)
+     attempt, charged, pool, priority)
+VALUES
+    (?1, ?2, ?2, ?3, ?4, 'pending', ?5, coalesce(?11, ?5), ?6, ?7, ?8, ?9, ?10, ?10, ?12, ?13)
 """
 
 CANCEL_PENDING: Final = """
-UPDATE jobs SET state = 'canceled', ended = ?, dispatch = NULL WHERE id = ? AND state = 'pending' RETURNING id
+UPDATE jobs SET state = 'canceled', ended = ?, dispatch = NULL WHERE id = ? AND state = 'pending' RETURNING pool
 """
 
 REQUEST_CANCEL: Final = "UPDATE jobs SET cancel_requested = 1 WHERE id = ? AND state = 'running' RETURNING id"
@@ -30,7 +31,7 @@ UPDATE jobs
 SET state = 'pending', incarnation = ?1, due = ?2, charged = 0, redrives = redrives + 1, dispatch = NULL, alone = 0,
     cut_offs = 0, refunded_at = NULL, suspected = 0, unavailable_since = NULL, ended = NULL
 WHERE id = ?3 AND state = 'dead'
-RETURNING id
+RETURNING pool
 """
 
 DROP_DEAD: Final = "DELETE FROM jobs WHERE id = ? AND state = 'dead' RETURNING id"
@@ -59,7 +60,9 @@ UPDATE jobs SET state = 'dead', ended = ?, error_code = ?, error_message = ? WHE
 
 # -- claim -----------------------------------------------------------------------------------------------
 
-DUE: Final = "SELECT * FROM jobs WHERE state = 'pending' AND due <= ? ORDER BY due, id LIMIT ?"
+DUE: Final = """
+SELECT * FROM jobs WHERE state = 'pending' AND pool IS NULL AND due <= ? ORDER BY due, id LIMIT ?
+"""
 
 CLAIM: Final = """
 UPDATE jobs
@@ -68,6 +71,60 @@ WHERE id = ?
 """
 
 OPEN_DISPATCH: Final = "INSERT INTO dispatches (id, origin, opened, lease, jobs) VALUES (?, ?, ?, ?, ?)"
+
+# -- pools -----------------------------------------------------------------------------------------------
+
+JOIN_POOL: Final = "INSERT INTO pools (name, max_concurrency) VALUES (?, ?) ON CONFLICT (name) DO NOTHING"
+
+DECLARE_POOL: Final = """
+INSERT INTO pools (name, max_concurrency, declared) VALUES (?1, ?2, ?2)
+ON CONFLICT (name) DO UPDATE SET max_concurrency = ?2, declared = ?2 WHERE declared IS NOT ?2
+"""
+
+KNOWN_POOL: Final = "SELECT 1 FROM pools WHERE name = ?"
+
+SET_POOL: Final = """
+UPDATE pools SET paused = coalesce(?, paused), max_concurrency = coalesce(?, max_concurrency) WHERE name = ?
+"""
+
+_RUNNING_IN_POOL: Final = "SELECT count(*) FROM jobs WHERE pool = name AND state = 'running' AND ended IS NULL"
+
+# Goes from each priority that is in use to the next one: by the index, whatever waits at each.
+_PRIORITIES: Final = """
+WITH RECURSIVE levels (priority) AS (
+    SELECT max(priority) FROM jobs WHERE pool = ?1 AND state = 'pending' AND ended IS NULL
+    UNION ALL
+    SELECT (
+        SELECT max(priority) FROM jobs
+        WHERE pool = ?1 AND state = 'pending' AND ended IS NULL AND priority < levels.priority
+    ) FROM levels WHERE levels.priority IS NOT NULL
+)
+"""
+
+PRIORITIES_IN_POOL: Final = f"{_PRIORITIES} SELECT priority FROM levels WHERE priority IS NOT NULL"  # noqa: S608
+
+DUE_IN_POOL: Final = """
+SELECT * FROM jobs WHERE pool = ? AND state = 'pending' AND ended IS NULL AND priority = ? AND due <= ?
+ORDER BY due, id LIMIT ?
+"""
+
+# The limit keeps what is found from being found twice.
+REFRESH_POOL: Final = f"""
+UPDATE pools SET ready_at = next.due FROM (
+    SELECT CASE WHEN paused = 0 AND max_concurrency > ({_RUNNING_IN_POOL}) THEN (
+        {_PRIORITIES}
+        SELECT min((
+            SELECT min(due) FROM jobs
+            WHERE pool = ?1 AND state = 'pending' AND ended IS NULL AND priority = levels.priority
+        )) FROM levels
+    ) END AS due FROM pools WHERE name = ?1 LIMIT 1
+) AS next WHERE name = ?1 AND ready_at IS NOT next.due
+"""  # noqa: S608 - only constants are pasted
+
+READY_POOLS: Final = f"""
+SELECT name, max_concurrency - ({_RUNNING_IN_POOL}) AS room FROM pools
+WHERE ready_at <= ? ORDER BY ready_at, name LIMIT ?
+"""  # noqa: S608
 
 # -- what happens to a dispatch --------------------------------------------------------------------------
 
@@ -115,7 +172,11 @@ WHERE id = ?
 
 OPEN_DISPATCHES: Final = "SELECT count(*) AS open, min(lease) AS lease FROM dispatches"
 
-NEXT_DUE: Final = "SELECT min(due) AS due FROM jobs WHERE state = 'pending'"
+NEXT_DUE: Final = """
+SELECT
+    (SELECT min(due) FROM jobs WHERE state = 'pending' AND pool IS NULL) AS due,
+    (SELECT min(ready_at) FROM pools WHERE ready_at IS NOT NULL) AS ready_at
+"""
 
 OLDEST_ENDED: Final = """
 SELECT

@@ -41,6 +41,8 @@ class JobRecord:
         retry: its retry policy.
         timeout_ms: how long one attempt may take.
         shard_key: the shard it runs on.
+        pool: the workpool that it runs in, if any.
+        priority: which jobs of its pool it goes before.
         attempts: how often it was tried.
         charged: how many of them count against its policy.
         redrives: how often it was retried by hand.
@@ -63,6 +65,8 @@ class JobRecord:
     retry: RetryPolicy
     timeout_ms: int
     shard_key: str | None
+    pool: str | None = None
+    priority: int = 0
     attempts: int
     charged: int
     redrives: int
@@ -103,6 +107,8 @@ class JobRecord:
             retry=RetryPolicy.from_dict(job["retry"]),
             timeout_ms=job["timeout_ms"],
             shard_key=job["shard_key"],
+            pool=job.get("pool"),
+            priority=job.get("priority", 0),
             attempts=0,
             charged=0,
             redrives=0,

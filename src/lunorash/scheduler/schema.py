@@ -1,7 +1,7 @@
 """The tables of a SchedulerDO, and how an older object is brought up to date.
 
-Each table says who writes a row and who deletes it. Every index is paid for in rows written, so there are
-two: one to find what is due, one to find what has ended.
+Each table says who writes a row and who deletes it. Every index is paid for in rows written, so a job without a pool
+is in two: one to find what is due, one to find what has ended. A job of a pool pays for two more.
 """
 
 from __future__ import annotations
@@ -100,6 +100,27 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
             failed_at INTEGER            -- when a probe last failed
         ) STRICT, WITHOUT ROWID
         """,
+    ),
+    (
+        "ALTER TABLE jobs ADD COLUMN pool TEXT",  # null = none
+        "ALTER TABLE jobs ADD COLUMN priority INTEGER NOT NULL DEFAULT 0",
+        # Written by schedule and by whoever sets a cap, pauses or resumes; ready_at by every change of its jobs. Kept.
+        """
+        CREATE TABLE pools (
+            name            TEXT PRIMARY KEY,
+            max_concurrency INTEGER NOT NULL,
+            declared        INTEGER,                    -- the cap that code asked for last
+            paused          INTEGER NOT NULL DEFAULT 0,
+            ready_at        INTEGER                     -- when its next job may start; null = empty, full, paused
+        ) STRICT, WITHOUT ROWID
+        """,
+        "CREATE INDEX pools_ready ON pools (ready_at) WHERE ready_at IS NOT NULL",
+        # What waits for room in a pool is not met by a pass: it is in an index of its own.
+        "DROP INDEX jobs_due",
+        "CREATE INDEX jobs_due ON jobs (due) WHERE state = 'pending' AND pool IS NULL",
+        "CREATE INDEX jobs_pooled ON jobs (pool, state, priority, due) WHERE pool IS NOT NULL AND ended IS NULL",
+        # For lists, which show by their time all that wait.
+        "CREATE INDEX jobs_pooled_due ON jobs (due) WHERE state = 'pending' AND pool IS NOT NULL",
     ),
 )
 """Numbered from 1. Add to the end, never change one that was released."""

@@ -8,6 +8,7 @@ from typing import Final
 from lunorash.scheduler import queries
 from lunorash.scheduler.breaker import Breaker
 from lunorash.scheduler.job import Result
+from lunorash.scheduler.pooling import Pooling
 from lunorash.scheduler.store import Row, Store
 from lunorash.scheduler.verdict import Event, Failed, NeverBegan, Refused, Succeeded, Unavailable, judge
 
@@ -23,12 +24,14 @@ class Settling:
     Args:
         store: where the rows are.
         breaker: told when an origin does not take what it is sent.
+        pooling: told when a job leaves its slot.
         random: numbers in [0, 1), for the jitter of retries.
     """
 
-    def __init__(self, store: Store, breaker: Breaker, random: Callable[[], float]) -> None:
+    def __init__(self, store: Store, breaker: Breaker, pooling: Pooling, random: Callable[[], float]) -> None:
         self._store = store
         self._breaker = breaker
+        self._pooling = pooling
         self._random = random
 
     def record(self, dispatch_id: str, result: Result, now: int) -> None:
@@ -96,6 +99,7 @@ class Settling:
             verdict.message,
             job["id"],
         )
+        self._pooling.changed(job["pool"])
 
 
 def _event(result: Result) -> Event:

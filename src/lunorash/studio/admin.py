@@ -14,6 +14,7 @@ from lunorash.scheduler.ids import check_id
 from lunorash.scheduler.job import State
 from lunorash.scheduler.record import JobRecord, Page
 from lunorash.studio.admin_token import require_admin
+from lunorash.studio.pool_routes import POOL_HANDLERS
 
 __all__ = ["ADMIN_ROUTES", "guarded", "job_dict"]
 
@@ -103,5 +104,6 @@ ADMIN_ROUTES: Final = tuple(
         ("POST", "/scheduled/cancel", _cancel),
         ("POST", "/scheduled/dead/retry", _dead_retry),
         ("POST", "/scheduled/dead/cancel", _dead_cancel),
+        *POOL_HANDLERS,
     )
 )
