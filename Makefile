@@ -26,7 +26,7 @@ demo: setup
 	@$(BIN)/lunora demo
 
 test: check
-	@echo "==> tests: some six minutes, most of them waiting for leases and alarms on real workerd"
+	@echo "==> tests: some ten minutes, most of them waiting for leases and alarms on real workerd"
 	@$(BIN)/pytest -q -n 2 --dist loadfile
 
 generate: setup
