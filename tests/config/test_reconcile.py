@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from lunorash.codegen import AppInstance, AppQueue, Diagnostic, FileChange, Generation
@@ -411,6 +411,7 @@ APPS = st.builds(
 
 
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@example('{"name": "app","triggers": {"crons": [\t\n]}}', [App(("0 8 * * MON",)), App(("*/5 * * * *", "0 8 * * MON"))])
 @given(configurations(), st.lists(APPS, min_size=1, max_size=4))
 def test_through_all_lives_of_an_app_what_people_wrote_stays(
     tmp_path_factory: pytest.TempPathFactory, text: str, apps: Sequence[App]

@@ -21,7 +21,7 @@ class Client:
 
     def __init__(self, worker: Worker) -> None:
         self.worker = worker
-        self.http = httpx.Client(timeout=30, headers={"authorization": f"Bearer {TOKEN}"})
+        self.http = httpx.Client(timeout=120, headers={"authorization": f"Bearer {TOKEN}"})
 
     def call(self, method: str, path: str, body: Any = None, **query: Any) -> httpx.Response:
         return self.http.request(method, self.worker.url + path, json=body, params=query)

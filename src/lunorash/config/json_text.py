@@ -157,8 +157,10 @@ def _add(text: str, start: int, index: int, value: Any, key: str | None) -> str:
     before = children[index - 1] if index else None
     begin = start + 1 if before is None else skip_space(without_comments(text), before.end) + 1
     end = _rest_of_line(text, begin, close)
-    if LINE_BREAK.match(text, end + len(blank_at(text, end))):
-        return text[:end] + _on_own_line(text, item, indent_of(text, children[index].start)) + "," + text[end:]
+    line_end = end + len(blank_at(text, end))
+    if LINE_BREAK.match(text, line_end):
+        added = _on_own_line(text, item, indent_of(text, children[index].start))
+        return f"{text[:line_end]}{added},{text[line_end:]}"
     if before is not None:
         return f"{text[:begin]} {item.one_line()},{text[begin:]}"
     gap = blank_at(text, begin)
