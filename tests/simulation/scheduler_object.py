@@ -93,6 +93,15 @@ class SchedulerObject:
 
         return self._answer("schedule", "", work)
 
+    async def schedule_many(self, text: str) -> str:
+        def work() -> list[dict[str, Any] | None]:
+            if self._origin is None:
+                raise LunoraError("ORIGIN_NOT_CONFIGURED", "LUNORA_ORIGIN_URL is not set")
+            refusals = self.engine.schedule_many([NewJob(**job) for job in decode_json(text)], self._clock())
+            return [None if refusal is None else refusal.to_dict() for refusal in refusals]
+
+        return self._answer("schedule_many", "", work)
+
     async def enqueue(self, text: str) -> str:
         def work() -> list[str]:
             if self._origin is None:

@@ -69,6 +69,15 @@ class SchedulerObject:
 
         return self._answer("schedule", work)
 
+    async def schedule_many(self, text: str) -> str:
+        def work() -> list[dict[str, Any] | None]:
+            read_origin(self._env)
+            read_secrets(self._env)
+            refusals = self.engine.schedule_many([NewJob(**job) for job in decode_json(text)], self.now)
+            return [None if refusal is None else refusal.to_dict() for refusal in refusals]
+
+        return self._answer("schedule_many", work)
+
     async def enqueue(self, text: str) -> str:
         def work() -> list[str]:
             read_origin(self._env)

@@ -123,6 +123,9 @@ _STATEMENTS: Final = sorted(
 )
 _PARAMETERS: Final[dict[str, tuple[Value, ...]]] = {
     "RUNNING_IN": ('["r001"]', "x001"),
+    "HOLDERS_OF_IDS": ('["j000002"]',),
+    "BURIED_AFTER_OF": ('["j000002"]', NOW),
+    "INSERT_ALL": ("[]",),
     "DELETE_ATTEMPTS": ('["j000002"]',),
     "DUE_IN_POOL": ("full", 0, NOW, 5),
     "PRIORITIES_IN_POOL": ("full",),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from lunorash.scheduler.calls import JobCall
 from lunorash.scheduler.client import Scheduler, create_scheduler
 from lunorash.scheduler.options import RunOptions
 from lunorash.scheduler.pool import PoolPage, PoolStatus
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Failure",
+    "JobCall",
     "JobRecord",
     "Page",
     "PoolPage",

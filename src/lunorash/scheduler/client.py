@@ -6,13 +6,12 @@ import asyncio
 import json
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import asdict
 from typing import Any, Final
 
 from lunorash.codec import decode_json
 from lunorash.errors import LunoraError
 from lunorash.refs import Target
-from lunorash.scheduler.calls import Catalog, make_job
+from lunorash.scheduler.calls import Catalog, JobCall, make_job, make_jobs
 from lunorash.scheduler.ids import check_id, mint_id
 from lunorash.scheduler.job import NewJob, State
 from lunorash.scheduler.options import Delay, Instant, RunOptions, delay_ms, instant_ms
@@ -119,6 +118,38 @@ class Scheduler:
         A past instant means now. For the rest see `run_after`.
         """
         return await self._schedule(instant_ms(instant), target, args, options)
+
+    async def schedule_many(self, calls: Sequence[JobCall]) -> list[str | LunoraError]:
+        """Schedule many jobs in one call and one transaction, each of them answered by itself.
+
+        Those that can be stored are, whatever is wrong with others. A call that broke is made again, and stores nothing
+        twice.
+
+        Args:
+            calls: at most 1,000, with 8,000,000 bytes of arguments all together.
+
+        Returns:
+            for each call, in order, the job's id, or the error that `run_after` would have raised. Jobs that fall due
+            at the same time start in this order, too, unless you chose their ids.
+
+        Raises:
+            LunoraError: ``INVALID_INPUT`` for what is no list of `JobCall`, ``PAYLOAD_TOO_LARGE``,
+                ``ORIGIN_NOT_CONFIGURED``, ``SCHEDULER_SECRET_NOT_CONFIGURED``. Nothing is stored then.
+
+        Example:
+            In an action::
+
+                calls = [JobCall(internal.billing.remind, {"user_id": user_id}) for user_id in late]
+                for answer in await ctx.scheduler.schedule_many(calls):
+                    if isinstance(answer, LunoraError):
+                        print(f"not scheduled: {answer}")
+        """
+        made = make_jobs(calls, now=self._now(), mint=self._mint, catalog=self._catalog)
+        jobs = [job for job in made if not isinstance(job, LunoraError)]
+        if not jobs:
+            return [job for job in made if isinstance(job, LunoraError)]
+        refusals = iter(await self._call("schedule_many", json.dumps(jobs), again=True))
+        return [job if isinstance(job, LunoraError) else _answer_for(job["id"], next(refusals)) for job in made]
 
     async def cancel(self, job_id: str) -> bool:
         """Cancel a job.
@@ -227,7 +258,7 @@ class Scheduler:
         Raises:
             LunoraError: as `run_after` does.
         """
-        await self._call("schedule", json.dumps([asdict(job)]), again=True)
+        await self._call("schedule", json.dumps([job.to_dict()]), again=True)
 
     async def _schedule(
         self, due: int, target: Target, args: Mapping[str, Any] | None, options: RunOptions | None
@@ -253,5 +284,13 @@ class Scheduler:
                 await asyncio.sleep(pause)
         answer = decode_json(text, what="the scheduler's answer")
         if "error" in answer:
-            raise LunoraError(answer["error"]["code"], answer["error"]["message"], data=answer["error"].get("data"))
+            raise _error(answer["error"])
         return answer["ok"]
+
+
+def _answer_for(job_id: str, refusal: dict[str, Any] | None) -> str | LunoraError:
+    return job_id if refusal is None else _error(refusal)
+
+
+def _error(told: dict[str, Any]) -> LunoraError:
+    return LunoraError(told["code"], told["message"], data=told.get("data"))

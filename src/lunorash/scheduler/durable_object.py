@@ -83,6 +83,16 @@ class SchedulerDO(DurableObject):  # type: ignore[misc]
 
         return self._answer(work)
 
+    async def schedule_many(self, text: str) -> str:
+        """Store those of many jobs that can be, a JSON list of them; answers for each null or its error."""
+
+        def work() -> list[dict[str, Any] | None]:
+            check_settings(self.env)
+            refusals = self._engine.schedule_many([NewJob(**job) for job in decode_json(text)], _now())
+            return [None if refusal is None else refusal.to_dict() for refusal in refusals]
+
+        return self._answer(work)
+
     async def enqueue(self, text: str) -> str:
         """Store jobs of a pool, ``{"pool", "max_concurrency", "jobs"}``; answers their ids."""
 

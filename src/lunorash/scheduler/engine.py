@@ -16,6 +16,7 @@ from lunorash.scheduler import queries
 from lunorash.scheduler.alarm import Alarm
 from lunorash.scheduler.breaker import Breaker
 from lunorash.scheduler.claiming import LEASE_MS, UNCONFIGURED, Claiming
+from lunorash.scheduler.inserting import Inserting
 from lunorash.scheduler.job import Dispatch, NewJob, OutboxRow, Result
 from lunorash.scheduler.pooling import Pooling
 from lunorash.scheduler.settling import PROBE, Settling
@@ -70,6 +71,7 @@ class Engine:
         self._starting = 0
         self.breaker = Breaker(store, random)
         self._pooling = Pooling(store)
+        self._inserting = Inserting(store, self._pooling)
         self._settling = Settling(store, self.breaker, self._pooling, random)
         self._claiming = Claiming(
             store,
@@ -91,11 +93,16 @@ class Engine:
         """
 
         def work() -> list[str]:
-            for job in jobs:
-                self._insert(job, now, called=now)
+            for refusal in self._inserting.insert_all(jobs, now):
+                if refusal is not None:
+                    raise refusal
             return [job.id for job in jobs]
 
         return self._change(work, now)
+
+    def schedule_many(self, jobs: Sequence[NewJob], now: int) -> list[LunoraError | None]:
+        """Store those jobs that can be; for each, in order, None or why it was refused. See `schedule`."""
+        return self._change(lambda: self._inserting.insert_all(jobs, now), now)
 
     def enqueue(self, pool: str, max_concurrency: int, jobs: Sequence[NewJob], now: int) -> list[str]:
         """Store jobs of a pool, all or none, and what code says its cap is; see `schedule`."""
@@ -342,37 +349,11 @@ class Engine:
 
     def _insert_or_bury(self, job: NewJob, now: int, called: int) -> None:
         try:
-            self._insert(job, now, called)
+            self._inserting.insert(job, now, called)
         except LunoraError as error:
             refused = replace(job, id=self._mint_id(), incarnation=self._mint_id())
-            self._insert(refused, now, called)
+            self._inserting.insert(refused, now, called)
             self._store.execute(queries.REFUSE, now, error.code, error.message, refused.id)
-
-    def _insert(self, job: NewJob, now: int, called: int) -> None:
-        held = self._store.execute(queries.HOLDER_OF_ID, job.id)
-        if held:
-            if held[0]["scheduled_as"] == job.incarnation:
-                return
-            raise LunoraError("DUPLICATE_SCHEDULE_ID", _duplicate(job.id, held[0]["state"]))
-        self._store.execute(
-            queries.INSERT,
-            job.id,
-            job.incarnation,
-            job.target,
-            job.args,
-            job.due,
-            now,
-            json.dumps(job.retry),
-            job.timeout_ms,
-            job.shard_key,
-            job.charged,
-            job.scheduled_for,
-            job.pool,
-            job.priority,
-        )
-        self._pooling.join(job.pool)
-        if self._store.execute(queries.BURIED_AFTER, job.id, called):
-            self._store.execute(queries.CANCEL_PENDING, now, job.id)
 
     def _claim(self, now: int) -> list[Dispatch]:
         open_dispatches: int = self._store.execute(queries.OPEN_DISPATCHES)[0]["open"]
@@ -384,12 +365,3 @@ class Engine:
         if jobs:
             self._store.execute(queries.DELETE_ATTEMPTS, json.dumps([job["id"] for job in jobs]))
         return len(jobs)
-
-
-def _duplicate(job_id: str, state: str) -> str:
-    way_out = {
-        "pending": "cancel it first, or choose another id",
-        "running": "wait for it, or choose another id",
-        "dead": "retry or drop the dead letter, or choose another id",
-    }.get(state, "choose another id: finished jobs keep theirs as long as they are kept as history")
-    return f"the id {job_id!r} belongs to a job that is {state}; {way_out}"

@@ -12,12 +12,29 @@ from typing import Final
 
 HOLDER_OF_ID: Final = "SELECT scheduled_as, state FROM jobs WHERE id = ?"
 
+_NEW: Final = [f"json_extract(value, '$[{number}]')" for number in range(13)]
+
 INSERT: Final = """
 INSERT INTO jobs
     (id, incarnation, scheduled_as, target, args, state, due, scheduled_for, created, retry, timeout_ms, shard_key,
      attempt, charged, pool, priority)
 VALUES
     (?1, ?2, ?2, ?3, ?4, 'pending', ?5, coalesce(?11, ?5), ?6, ?7, ?8, ?9, ?10, ?10, ?12, ?13)
+"""
+
+# The same for a JSON list of lists of its parameters.
+INSERT_ALL: Final = f"""
+INSERT INTO jobs
+    (id, incarnation, scheduled_as, target, args, state, due, scheduled_for, created, retry, timeout_ms, shard_key,
+     attempt, charged, pool, priority)
+SELECT
+    {_NEW[0]}, {_NEW[1]}, {_NEW[1]}, {_NEW[2]}, {_NEW[3]}, 'pending', {_NEW[4]}, coalesce({_NEW[10]}, {_NEW[4]}),
+    {_NEW[5]}, {_NEW[6]}, {_NEW[7]}, {_NEW[8]}, {_NEW[9]}, {_NEW[9]}, {_NEW[11]}, {_NEW[12]}
+FROM json_each(?)
+"""  # noqa: S608 - only constants are pasted
+
+HOLDERS_OF_IDS: Final = """
+SELECT id, scheduled_as, state FROM jobs WHERE id IN (SELECT value FROM json_each(?))
 """
 
 CANCEL_PENDING: Final = """
@@ -47,6 +64,10 @@ INSERT INTO tombstones VALUES (?1, ?2) ON CONFLICT (id) DO UPDATE SET called = m
 """
 
 BURIED_AFTER: Final = "SELECT 1 FROM tombstones WHERE id = ? AND called > ?"
+
+BURIED_AFTER_OF: Final = """
+SELECT id FROM tombstones WHERE id IN (SELECT value FROM json_each(?)) AND called > ?
+"""
 
 OLDEST_TOMBSTONE: Final = "SELECT min(called) AS called FROM tombstones"
 
