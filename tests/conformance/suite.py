@@ -11,6 +11,7 @@ from lunorash.scheduler.store import Store
 from . import (
     alarm_cases,
     breaker_cases,
+    bulk_cases,
     engine_cases,
     history_cases,
     listing_cases,
@@ -36,6 +37,7 @@ _MODULES: Final = (
     engine_cases,
     alarm_cases,
     breaker_cases,
+    bulk_cases,
     history_cases,
     listing_cases,
     many_cases,

@@ -16,6 +16,7 @@ from lunorash.scheduler.alarm import Alarm
 from lunorash.scheduler.dispatching import Dispatcher, Transport
 from lunorash.scheduler.engine import Engine
 from lunorash.scheduler.job import NewJob
+from lunorash.scheduler.job_filter import JobFilter
 from lunorash.scheduler.schema import migrate
 
 from .durable import ObjectStore
@@ -126,6 +127,14 @@ class SchedulerObject:
 
     async def drop_dead(self, job_id: str) -> str:
         return self._answer("drop_dead", job_id, lambda: self.engine.drop_dead(job_id, self._clock()))
+
+    async def change_many(self, text: str) -> str:
+        def work() -> dict[str, Any]:
+            asked = decode_json(text)
+            wanted = JobFilter.from_dict(asked.pop("filter"))
+            return self.engine.change_many(wanted=wanted, now=self._clock(), **asked).to_dict()
+
+        return self._answer("change_many", "", work)
 
     async def get(self, job_id: str) -> str:
         return self._answer("get", job_id, lambda: listing.find(self._store, job_id))

@@ -28,8 +28,8 @@ class JobCall:
     """One call of many, for `lunorash.scheduler.client.Scheduler.schedule_many`.
 
     Args:
-        target: a reference, such as ``internal.billing.end_trial``, ``workflows.onboarding`` or ``agents.support``, or a
-            function's path, ``"billing:end_trial"``.
+        target: a reference, such as ``internal.billing.end_trial``, ``workflows.onboarding`` or ``agents.support``,
+            or a function's path, ``"billing:end_trial"``.
         args: its arguments, JSON values by name, at most 1,000,000 bytes and 64 levels.
         delay: milliseconds or a `timedelta` from now, 0 or more.
         at: an instant in place of a delay: epoch milliseconds or a `datetime` with a time zone; a past one means now.

@@ -15,9 +15,11 @@ from lunorash.errors import LunoraError
 from lunorash.scheduler import queries
 from lunorash.scheduler.alarm import Alarm
 from lunorash.scheduler.breaker import Breaker
+from lunorash.scheduler.bulk import Bulk
 from lunorash.scheduler.claiming import LEASE_MS, UNCONFIGURED, Claiming
 from lunorash.scheduler.inserting import Inserting
 from lunorash.scheduler.job import Dispatch, NewJob, OutboxRow, Result
+from lunorash.scheduler.job_filter import MAX_CHANGED, Change, Changed, JobFilter
 from lunorash.scheduler.pooling import Pooling
 from lunorash.scheduler.settling import PROBE, Settling
 from lunorash.scheduler.store import Row, Store
@@ -72,6 +74,7 @@ class Engine:
         self.breaker = Breaker(store, random)
         self._pooling = Pooling(store)
         self._inserting = Inserting(store, self._pooling)
+        self._bulk = Bulk(store, self._pooling, mint_id)
         self._settling = Settling(store, self.breaker, self._pooling, random)
         self._claiming = Claiming(
             store,
@@ -158,6 +161,21 @@ class Engine:
     def drop_dead(self, job_id: str, now: int) -> bool:
         """Delete a dead letter for good; False if it is not dead."""
         return self._change(lambda: bool(self._delete(self._store.execute(queries.DROP_DEAD, job_id))), now)
+
+    def change_many(
+        self,
+        change: Change,
+        wanted: JobFilter,
+        now: int,
+        *,
+        cursor: str | None = None,
+        limit: int = MAX_CHANGED,
+        dry_run: bool = False,
+    ) -> Changed:
+        """Cancel, redrive or drop jobs that a filter chooses, and say where to go on. See `Bulk.change`."""
+        return self._change(
+            lambda: self._bulk.change(change, wanted, now, cursor=cursor, limit=limit, dry_run=dry_run), now
+        )
 
     def set_pool(
         self,

@@ -37,7 +37,7 @@ class NewJob:
     priority: int = 0
 
     def to_dict(self) -> dict[str, Any]:
-        """Its fields, as they travel. `dataclasses.asdict` would copy what is in them as well, in ten times the time."""
+        """Its fields, as they travel. `dataclasses.asdict` would copy what is in them too, in ten times the time."""
         return {name: getattr(self, name) for name in self.__slots__}
 
 

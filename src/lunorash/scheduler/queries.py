@@ -43,15 +43,35 @@ UPDATE jobs SET state = 'canceled', ended = ?, dispatch = NULL WHERE id = ? AND 
 
 REQUEST_CANCEL: Final = "UPDATE jobs SET cancel_requested = 1 WHERE id = ? AND state = 'running' RETURNING id"
 
-REDRIVE: Final = """
-UPDATE jobs
-SET state = 'pending', incarnation = ?1, due = ?2, charged = 0, redrives = redrives + 1, dispatch = NULL, alone = 0,
-    cut_offs = 0, refunded_at = NULL, suspected = 0, unavailable_since = NULL, ended = NULL
-WHERE id = ?3 AND state = 'dead'
-RETURNING pool
+_REDRIVEN: Final = """
+    state = 'pending', due = ?2, charged = 0, redrives = redrives + 1, dispatch = NULL, alone = 0, cut_offs = 0,
+    refunded_at = NULL, suspected = 0, unavailable_since = NULL, ended = NULL
 """
 
+REDRIVE: Final = f"""
+UPDATE jobs SET incarnation = ?1, {_REDRIVEN} WHERE id = ?3 AND state = 'dead' RETURNING pool
+"""  # noqa: S608 - only constants are pasted
+
 DROP_DEAD: Final = "DELETE FROM jobs WHERE id = ? AND state = 'dead' RETURNING id"
+
+# -- the same to many, by a JSON list of their ids -------------------------------------------------------
+
+CANCEL_ALL_PENDING: Final = """
+UPDATE jobs SET state = 'canceled', ended = ?, dispatch = NULL
+WHERE id IN (SELECT value FROM json_each(?)) AND state = 'pending'
+"""
+
+REQUEST_ALL_CANCELS: Final = """
+UPDATE jobs SET cancel_requested = 1 WHERE id IN (SELECT value FROM json_each(?)) AND state = 'running'
+"""
+
+# By a JSON object of ids and their new incarnations.
+REDRIVE_ALL: Final = f"""
+UPDATE jobs SET incarnation = chosen.value, {_REDRIVEN}
+FROM json_each(?1) AS chosen WHERE jobs.id = chosen.key AND jobs.state = 'dead'
+"""  # noqa: S608
+
+DROP_ALL_DEAD: Final = "DELETE FROM jobs WHERE id IN (SELECT value FROM json_each(?)) AND state = 'dead'"
 
 # -- what shards hand over -------------------------------------------------------------------------------
 

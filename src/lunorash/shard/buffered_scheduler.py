@@ -102,8 +102,8 @@ class BufferedScheduler:
     async def schedule_many(self, calls: Sequence[JobCall]) -> list[str | LunoraError]:
         """Schedule many jobs, each of them answered by itself; see `lunorash.scheduler.client.Scheduler.schedule_many`.
 
-        A mutation is one transaction anyway, so this does what as many `run_after` would; it is here so that the same code
-        can stand in an action. An id that is taken is found out later: that job becomes a dead letter.
+        A mutation is one transaction anyway, so this does what as many `run_after` would; it is here so that the
+        same code can stand in an action. An id that is taken is found out later: that job becomes a dead letter.
         """
         self._check_open()
         self._ready()
