@@ -106,6 +106,16 @@ def case_more_than_one_statement_can_carry_is_carried_by_several(store: Store) -
     assert _said(rig, [replace(job, incarnation="another") for job in jobs]) == ["DUPLICATE_SCHEDULE_ID"] * len(jobs)
 
 
+def case_texts_that_take_more_room_as_json_fit_and_stay_whole(store: Store) -> None:
+    """SQLite ends a text of JSON's at a null character: a job would have run on another tenant's shard."""
+    rig = Rig(store)
+    keys = ["tenant\x00a", "tenant\x00b", "\x01" * 256, "🎉" * 256, "plain"] * 200
+    jobs = [replace(new_job(f"j{number}", 0), shard_key=key) for number, key in enumerate(keys)]
+    assert _said(rig, jobs) == [None] * 1_000
+    stored = {row["id"]: row["shard_key"] for row in store.execute("SELECT id, shard_key FROM jobs")}
+    assert stored == {job.id: job.shard_key for job in jobs}
+
+
 def case_a_thousand_jobs_are_few_statements(store: Store) -> None:
     statements: list[str] = []
 

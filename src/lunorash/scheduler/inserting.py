@@ -17,8 +17,9 @@ __all__ = ["Inserting"]
 _STATEMENT_BYTES: Final = 1_000_000
 """How much one statement carries: a Durable Object takes no text of more than 2 MB."""
 
-_OTHERS_BYTES: Final = 1_000
-"""About what the other columns of a job take."""
+_ENCODER: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+
+_Batch = list[tuple[NewJob, str]]
 
 
 class Inserting:
@@ -61,9 +62,9 @@ class Inserting:
             for each job, in order, None or why it was refused.
         """
         said: list[LunoraError | None] = []
-        for batch in _batches(jobs):
+        for batch in _batches(jobs, now):
             if len(batch) == 1:
-                said.append(self._attempt(batch[0], now))
+                said += [self._attempt(job, now) for job, _ in batch]
             else:
                 said += self._insert_batch(batch, now)
         return said
@@ -75,43 +76,42 @@ class Inserting:
             return error
         return None
 
-    def _insert_batch(self, batch: Sequence[NewJob], now: int) -> list[LunoraError | None]:
-        ids = json.dumps([job.id for job in batch])
+    def _insert_batch(self, batch: _Batch, now: int) -> list[LunoraError | None]:
+        ids = json.dumps([job.id for job, _ in batch])
         held = {row["id"]: row for row in self._store.execute(queries.HOLDERS_OF_IDS, ids)}
         said: list[LunoraError | None] = []
-        fresh: list[NewJob] = []
-        for job in batch:
+        fresh: _Batch = []
+        for job, text in batch:
             if job.id not in held:
-                fresh.append(job)
+                fresh.append((job, text))
                 held[job.id] = {"scheduled_as": job.incarnation, "state": "pending"}
             holder = held[job.id]
             said.append(None if holder["scheduled_as"] == job.incarnation else _duplicate(job.id, holder["state"]))
-        self._store.execute(queries.INSERT_ALL, _text_of(fresh, now))
-        for pool in {job.pool for job in fresh}:
+        self._store.execute(queries.INSERT_ALL, f"[{','.join(text for _, text in fresh)}]")
+        for pool in {job.pool for job, _ in fresh}:
             self._pooling.join(pool)
-        for row in self._store.execute(queries.BURIED_AFTER_OF, json.dumps([job.id for job in fresh]), now):
+        for row in self._store.execute(queries.BURIED_AFTER_OF, json.dumps([job.id for job, _ in fresh]), now):
             self._store.execute(queries.CANCEL_PENDING, now, row["id"])
         return said
 
 
-def _batches(jobs: Sequence[NewJob]) -> Iterator[Sequence[NewJob]]:
-    """Jobs in order, as many at a time as one statement carries; one that is larger than that by itself."""
-    batch: list[NewJob] = []
+def _batches(jobs: Sequence[NewJob], now: int) -> Iterator[_Batch]:
+    """Jobs in order with their columns as text, as many at a time as one statement carries.
+
+    By itself is what is larger than that, and what may hold a null character: SQLite ends a text of JSON's there.
+    """
+    batch: _Batch = []
     size = 0
     for job in jobs:
-        # JSON within JSON: at its worst each byte of the arguments takes two
-        own = 2 * len(job.args.encode()) + _OTHERS_BYTES
+        text = _ENCODER.encode(_columns(job, now))
+        own = _STATEMENT_BYTES if "\\u0000" in text else len(text.encode()) + 1
         if batch and size + own > _STATEMENT_BYTES:
             yield batch
             batch, size = [], 0
-        batch.append(job)
+        batch.append((job, text))
         size += own
     if batch:
         yield batch
-
-
-def _text_of(batch: Sequence[NewJob], now: int) -> str:
-    return json.dumps([_columns(job, now) for job in batch], ensure_ascii=False, separators=(",", ":"))
 
 
 def _columns(job: NewJob, now: int) -> tuple[Value, ...]:
