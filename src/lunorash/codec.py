@@ -169,17 +169,17 @@ def _check_parsed(value: Any, what: str, max_depth: int) -> None:
     """The parser lets through two things that nobody can store: deep nesting, and 1e999, which becomes infinity."""
     level, depth = [value], 0
     while level:
-        if any(isinstance(item, float) and not math.isfinite(item) for item in level):
-            raise LunoraError("BAD_REQUEST", f"{what} holds a number that is too large")
-        containers = [item for item in level if isinstance(item, dict | list)]
         depth += 1
-        if containers and depth > max_depth:
-            raise LunoraError("BAD_REQUEST", f"{what} is nested more than {max_depth} levels deep")
-        level = [
-            item
-            for container in containers
-            for item in (container.values() if isinstance(container, dict) else container)
-        ]
+        below: list[Any] = []
+        for item in level:
+            kind = type(item)  # what the parser makes is of exactly these types
+            if kind is dict or kind is list:
+                if depth > max_depth:
+                    raise LunoraError("BAD_REQUEST", f"{what} is nested more than {max_depth} levels deep")
+                below.extend(item.values() if kind is dict else item)
+            elif kind is float and not math.isfinite(item):
+                raise LunoraError("BAD_REQUEST", f"{what} holds a number that is too large")
+        level = below
 
 
 def _kind(value: Any) -> str:

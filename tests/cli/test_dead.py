@@ -3,12 +3,14 @@ from __future__ import annotations
 import io
 import sys
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from .conftest import Lunora
 from .worker_server import RealWorker, Scripted
 
+DROP = "POST /_lunora/admin/scheduled/dead/cancel-many"
 LETTERS = {"a": "billing:charge", "b": "billing:refund", "c": "billing2:charge", "d": "email:send"}
 
 
@@ -166,19 +168,128 @@ def test_a_command_line_that_makes_no_sense_asks_for_nothing(
     assert worker.asked == []
 
 
+def test_letters_that_die_after_they_were_counted_are_left_alone(
+    lunora: Lunora, worker: RealWorker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Terminal:
+        def isatty(self) -> bool:
+            return True
+
+        def readline(self) -> str:
+            worker.inside(die)
+            return "y\n"
+
+    def die() -> None:
+        scheduler = worker.namespace.default
+        scheduler.now += 1_000
+        scheduler.store.execute("UPDATE jobs SET state = 'dead', ended = ? WHERE id = 'waits'", scheduler.now)
+
+    monkeypatch.setattr(sys, "stdin", Terminal())
+    done = lunora("dead", "drop", "--all", "--url", worker.url)
+    assert "Drop 4 dead letters" in done.err
+    assert worker.states() == {"waits": "dead"}
+
+
+def test_letters_of_a_pool(lunora: Lunora, worker: RealWorker) -> None:
+    worker.inside(lambda: worker.namespace.default.store.execute("UPDATE jobs SET pool = 'p' WHERE id IN ('a', 'd')"))
+    assert _found(lunora, worker, "--pool", "p") == ["d", "a"]
+    assert lunora("dead", "drop", "--all", "--pool", "p", "--yes", "--url", worker.url).out == "dropped d\ndropped a\n"
+    assert lunora("dead", "list", "--pool", "a b", "--url", worker.url).status == 2
+
+
+def _step(*ids: str, cursor: str | None = None, target: str = "m:f") -> dict[str, object]:
+    return {"ids": list(ids), "targets": {target: len(ids)} if ids else {}, "scanned": 1, "cursor": cursor, "now": 5}
+
+
 def test_a_hostile_worker_cannot_forge_the_question(
     lunora: Lunora, scripted: Scripted, answers: Callable[[str], None]
 ) -> None:
     answers("n\n")
-    target = "\x1b[2K\rDrop 0"
-    scripted.answers["GET /_lunora/admin/scheduled/dead"] = {"records": [{"id": "a", "target": target}]}
+    scripted.answers[DROP] = _step("a", target="\x1b[2K\rDrop 0")
     done = lunora("dead", "drop", "--all", "--url", scripted.url)
     assert "\\x1b[2K\\rDrop 0" in done.err
     assert "\x1b" not in done.err
 
 
 def test_ids_of_a_hostile_worker_are_shown_harmless(lunora: Lunora, scripted: Scripted) -> None:
-    scripted.answers["GET /_lunora/admin/scheduled/dead"] = {"records": [{"id": "\x1b]0;x\x07\nretried b"}]}
-    scripted.answers["POST /_lunora/admin/scheduled/dead/retry"] = {"retried": True}
-    done = lunora("dead", "retry", "--all", "--yes", "--url", scripted.url)
-    assert done.out == "retried \\x1b]0;x\\x07\\nretried b\n"
+    scripted.answers[DROP] = _step("\x1b]0;x\x07\nretried b")
+    done = lunora("dead", "drop", "--all", "--yes", "--url", scripted.url)
+    assert done.out == "dropped \\x1b]0;x\\x07\\nretried b\n"
+
+
+_WRONG: dict[str, tuple[Any, ...]] = {
+    "ids": (None, [1], "a"),
+    "targets": (None, [], {"a": "1"}),
+    "cursor": (5, [], True),
+    "now": (None, True, "5"),
+}
+
+
+@pytest.mark.parametrize(
+    "told",
+    [{}, *({**_step(), field: value} for field, values in _WRONG.items() for value in values)],
+)
+def test_an_answer_of_another_shape_is_no_traceback(lunora: Lunora, scripted: Scripted, told: object) -> None:
+    scripted.answers[DROP] = told
+    done = lunora("dead", "drop", "--all", "--yes", "--url", scripted.url, "--format", "json")
+    assert (done.status, done.json["error"]["code"]) == (1, "BAD_ANSWER")
+
+
+def test_a_cursor_that_leads_nowhere_ends(lunora: Lunora, scripted: Scripted) -> None:
+    scripted.answers[DROP] = _step(cursor="again")
+    done = lunora("dead", "drop", "--all", "--yes", "--url", scripted.url)
+    assert (done.status, len(scripted.asked)) == (1, 2)
+
+
+def test_what_was_done_before_an_error_is_told(lunora: Lunora, scripted: Scripted) -> None:
+    def answer(_asked: object) -> object:
+        return _step("a", "b", cursor="dead.1.b") if len(scripted.asked) == 1 else (502, {}, b"bad gateway")
+
+    scripted.answers[DROP] = answer
+    done = lunora("dead", "drop", "--all", "--yes", "--url", scripted.url, "--format", "json")
+    assert done.status == 1
+    assert done.json["results"] == [{"id": "a", "dropped": True}, {"id": "b", "dropped": True}]
+    assert done.json["error"]["code"] == "BAD_ANSWER"
+    assert "2 were dropped, then it stopped" in done.err
+
+
+def test_a_count_is_bounded_and_says_so(lunora: Lunora, scripted: Scripted, answers: Callable[[str], None]) -> None:
+    answers("n\n")
+    ids = [f"j{number}" for number in range(1_000)]
+    scripted.answers[DROP] = lambda _asked: _step(*ids, cursor=f"dead.{len(scripted.asked)}.a")
+    done = lunora("dead", "drop", "--all", "--url", scripted.url)
+    assert "Drop at least 10,000 dead letters (10,000 of m:f)? [y/N]" in done.err
+    assert [asked.json["dry_run"] for asked in scripted.asked] == [True] * 10
+
+
+def test_nothing_is_dropped_that_nobody_was_asked_about(
+    lunora: Lunora, scripted: Scripted, answers: Callable[[str], None]
+) -> None:
+    """Those that are meant may lie behind very many that are not."""
+    answers("n\n")
+
+    def answer(_asked: object) -> object:
+        number = len(scripted.asked)
+        return _step(*(["far"] if number == 120 else []), cursor=None if number == 121 else f"dead.{number}.a")
+
+    scripted.answers[DROP] = answer
+    done = lunora("dead", "drop", "--all", "--url", scripted.url)
+    assert done.status == 1
+    assert "Drop at least 1 dead letter (1 of m:f)?" in done.err
+    assert all(asked.json["dry_run"] for asked in scripted.asked)
+
+
+def test_many_are_dropped_in_steps(lunora: Lunora, worker: RealWorker) -> None:
+    def fill() -> None:
+        store = worker.namespace.default.store
+        columns = ", ".join(row["name"] for row in store.execute("PRAGMA table_info(jobs)") if row["name"] != "id")
+        for number in range(2_300):
+            store.execute(f"INSERT INTO jobs (id, {columns}) SELECT 'n{number}', {columns} FROM jobs WHERE id = 'a'")
+
+    worker.inside(fill)
+    done = lunora(
+        "dead", "drop", "--all", "--target", "billing:charge", "--limit", "2200", "--yes", "--url", worker.url
+    )
+    assert (done.status, done.out.count("dropped")) == (0, 2_200)
+    assert [asked.json["limit"] for asked in worker.asked] == [1_000, 1_000, 200]
+    assert sum(state == "dead" for state in worker.states().values()) == 2_304 - 2_200

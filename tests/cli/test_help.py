@@ -31,6 +31,7 @@ def test_the_commands_that_the_readme_names_are_there() -> None:
     assert names >= {
         *("dev", "demo", "codegen", "build", "run"),
         *("jobs list", "jobs get", "jobs cancel", "dead list", "dead retry", "dead drop"),
+        *("pools list", "pools pause", "pools resume", "pools cap"),
         *("crons list", "crons run", "crons runs", "crons next"),
     }
 

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import io
+import sys
+
 import pytest
 
 from lunorash.codec import MAX_DEPTH
@@ -142,3 +145,57 @@ def test_an_error_that_all_would_meet_is_met_once(lunora: Lunora, scripted: Scri
     assert done.status == 1
     assert [result["error"]["code"] for result in done.json["results"]] == ["BAD_ANSWER", "NOT_TRIED", "NOT_TRIED"]
     assert len(scripted.asked) == 1
+
+
+# -- all at once ---------------------------------------------------------------------------------------------
+
+
+def test_all_that_the_filters_let_through_are_cancelled(lunora: Lunora, worker: RealWorker) -> None:
+    for job_id, target in (("a", "billing:charge"), ("b", "billing:refund"), ("c", "email:send")):
+        worker.schedule(job_id, target)
+    done = lunora("jobs", "cancel", "--all", "--target", "billing", "--yes", "--url", worker.url)
+    assert (done.status, done.out) == (0, "cancelled a\ncancelled b\n")
+    assert worker.states() == {"a": "canceled", "b": "canceled", "c": "pending"}
+    done = lunora("jobs", "cancel", "--all", "--pool", "imports", "--yes", "--url", worker.url, "--format", "json")
+    assert (done.status, done.json) == (0, {"results": []})
+    assert lunora("jobs", "cancel", "--all", "--state", "running", "--yes", "--url", worker.url).status == 0
+    assert worker.states()["c"] == "pending"
+    assert lunora("jobs", "cancel", "--all", "--limit", "1", "--yes", "--url", worker.url).out == "cancelled c\n"
+
+
+@pytest.mark.parametrize("text", ["y\n", "n\n"])
+def test_the_question_says_how_many(
+    lunora: Lunora, worker: RealWorker, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    worker.schedule("a", "billing:charge")
+    worker.schedule("b")
+    stdin = io.StringIO(text)
+    stdin.isatty = lambda: True  # type: ignore[method-assign]
+    monkeypatch.setattr(sys, "stdin", stdin)
+    done = lunora("jobs", "cancel", "--all", "--url", worker.url)
+    assert "Cancel 2 jobs (1 of billing:charge, 1 of email:send)? [y/N]" in done.err
+    agreed = text == "y\n"
+    assert done.status == (0 if agreed else 1)
+    assert set(worker.states().values()) == {"canceled" if agreed else "pending"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (["--all"], "there is no terminal to ask on; add --yes"),
+        ([], "name the jobs to cancel by ID, or say --all"),
+        (["a", "--all", "--yes"], "not both"),
+        (["a", "--target", "x"], "filters choose among --all"),
+        (["--all", "--yes", "--pool", "a b"], "the pool 'a b' cannot be used"),
+        (["--all", "--yes", "--target", ""], "target is ''"),
+        (["--all", "--yes", "--state", "dead"], "dead"),
+    ],
+)
+def test_a_cancel_that_makes_no_sense_asks_for_nothing(
+    lunora: Lunora, worker: RealWorker, monkeypatch: pytest.MonkeyPatch, arguments: list[str], why: str
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO("y\n"))
+    done = lunora("jobs", "cancel", "--url", worker.url, *arguments)
+    assert done.status == 2
+    assert why in done.err
+    assert worker.asked == []

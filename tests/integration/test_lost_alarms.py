@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import json
 import sqlite3
 import time
 from collections.abc import Callable
@@ -12,6 +14,7 @@ import pytest
 from tests.integration.client import Client, wait_for
 from tests.integration.conftest import Launch
 
+ROOT = Path(__file__).parents[2]
 FAR = 4_102_444_800_000_000_000  # nanoseconds: the year 2100
 
 
@@ -52,3 +55,39 @@ def test_an_overdue_job_runs_once_after_any_request(
     assert (record["attempts"], record["charged"]) == (1, 1)
     wait_for(lambda: len(client.journal(job_id)) == 2, "one run", 5, lambda: client.journal(job_id))
     client.worker.stop()
+
+
+_FILTER = {"filter": {"id_prefix": "nobody"}, "cursor": None, "limit": 1, "dry_run": True}
+CALLS: dict[str, str | None] = {
+    "accept": json.dumps({"shard": "s", "rows": []}),
+    "begin": "nobody",
+    "cancel": "nobody",
+    "change_many": json.dumps({"change": "cancel", **_FILTER}),
+    "drop_dead": "nobody",
+    "enqueue": json.dumps({"pool": "p", "max_concurrency": 1, "jobs": []}),
+    "get": "nobody",
+    "list": json.dumps({"states": ["dead"], "cursor": None, "limit": 1}),
+    "pool": json.dumps({"name": "nobody"}),
+    "pools": json.dumps({"cursor": None, "limit": 1}),
+    "redrive": "nobody",
+    "schedule": "[]",
+    "schedule_many": "[]",
+    "status": None,
+}
+"""A call of each method of the SchedulerDO that changes nothing, and what it is given."""
+
+
+def test_no_method_is_left_out() -> None:
+    source = (ROOT / "src" / "lunorash" / "scheduler" / "durable_object.py").read_text(encoding="utf-8")
+    (scheduler,) = (node for node in ast.parse(source).body if isinstance(node, ast.ClassDef))
+    methods = {node.name for node in scheduler.body if isinstance(node, ast.AsyncFunctionDef)}
+    assert set(CALLS) == methods - {"alarm"}
+
+
+@pytest.mark.parametrize("method", CALLS)
+def test_whoever_calls_anything_wakes_a_scheduler_that_overslept(shared: Client, method: str) -> None:
+    """The object has been there all the time, and believes that its alarm still stands."""
+    told = shared.call("POST", "/test/lost-alarm", {"method": method, "argument": CALLS[method]}).json()
+    assert (told["stored"], told["lost"], told["armed"]) == ({"ok": [f"overslept-{method}"]}, True, True), told
+    job_id = f"overslept-{method}"
+    wait_for(lambda: len(shared.journal(job_id)) == 2, "the job to run", 20, lambda: shared.journal(job_id))

@@ -104,11 +104,17 @@ def test_the_app_of_the_readme_runs(worker_factory: Callable[..., Worker], setti
     for kind, function, args in (
         ("action", "imports:import_rows", {"row_ids": ["r1", "r2"]}),
         ("mutation", "imports:import_again", {"row_id": "r3"}),
+        ("action", "letters:send_all", {"addresses": ["ada@example.com", "grace@example.com"]}),
+        ("action", "letters:stop_all", {}),
     ):
         answer = httpx.post(f"{worker.url}/api/{kind}", json={"path": function, "args": args})
         assert answer.status_code == 200, answer.text
     for row_id in ("r1", "r2", "r3"):
         worker.wait_for_log(rf"importing {row_id} as \S+", timeout=20)
+    answer = httpx.post(
+        f"{worker.url}/api/action", json={"path": "letters:send_all", "args": {"addresses": ["ada@example.com"]}}
+    )
+    assert answer.json()["value"] == ["DUPLICATE_SCHEDULE_ID"]
     worker.stop()
 
     # without an entry of its own the project gets one that is wired by the usual names

@@ -16,6 +16,7 @@ from lunorash.scheduler.alarm import Alarm
 from lunorash.scheduler.dispatching import Dispatcher, Transport
 from lunorash.scheduler.engine import Engine
 from lunorash.scheduler.job import NewJob
+from lunorash.scheduler.job_filter import JobFilter
 from lunorash.scheduler.schema import migrate
 
 from .durable import ObjectStore
@@ -93,6 +94,15 @@ class SchedulerObject:
 
         return self._answer("schedule", "", work)
 
+    async def schedule_many(self, text: str) -> str:
+        def work() -> list[dict[str, Any] | None]:
+            if self._origin is None:
+                raise LunoraError("ORIGIN_NOT_CONFIGURED", "LUNORA_ORIGIN_URL is not set")
+            refusals = self.engine.schedule_many([NewJob(**job) for job in decode_json(text)], self._clock())
+            return [None if refusal is None else refusal.to_dict() for refusal in refusals]
+
+        return self._answer("schedule_many", "", work)
+
     async def enqueue(self, text: str) -> str:
         def work() -> list[str]:
             if self._origin is None:
@@ -117,6 +127,14 @@ class SchedulerObject:
 
     async def drop_dead(self, job_id: str) -> str:
         return self._answer("drop_dead", job_id, lambda: self.engine.drop_dead(job_id, self._clock()))
+
+    async def change_many(self, text: str) -> str:
+        def work() -> dict[str, Any]:
+            asked = decode_json(text)
+            wanted = JobFilter.from_dict(asked.pop("filter"))
+            return self.engine.change_many(wanted=wanted, now=self._clock(), **asked).to_dict()
+
+        return self._answer("change_many", "", work)
 
     async def get(self, job_id: str) -> str:
         return self._answer("get", job_id, lambda: listing.find(self._store, job_id))

@@ -14,6 +14,7 @@ from lunorash.scheduler import listing
 from lunorash.scheduler.alarm import Alarm
 from lunorash.scheduler.engine import Engine
 from lunorash.scheduler.job import Dispatch, NewJob, OutboxRow
+from lunorash.scheduler.job_filter import JobFilter
 from lunorash.scheduler.schema import migrate
 from lunorash.scheduler.settings import read_origin, read_secrets
 from lunorash.scheduler.store import SqliteStore
@@ -69,6 +70,15 @@ class SchedulerObject:
 
         return self._answer("schedule", work)
 
+    async def schedule_many(self, text: str) -> str:
+        def work() -> list[dict[str, Any] | None]:
+            read_origin(self._env)
+            read_secrets(self._env)
+            refusals = self.engine.schedule_many([NewJob(**job) for job in decode_json(text)], self.now)
+            return [None if refusal is None else refusal.to_dict() for refusal in refusals]
+
+        return self._answer("schedule_many", work)
+
     async def enqueue(self, text: str) -> str:
         def work() -> list[str]:
             read_origin(self._env)
@@ -94,6 +104,14 @@ class SchedulerObject:
 
     async def drop_dead(self, job_id: str) -> str:
         return self._answer("drop_dead", lambda: self.engine.drop_dead(job_id, self.now))
+
+    async def change_many(self, text: str) -> str:
+        def work() -> dict[str, Any]:
+            asked = decode_json(text)
+            wanted = JobFilter.from_dict(asked.pop("filter"))
+            return self.engine.change_many(wanted=wanted, now=self.now, **asked).to_dict()
+
+        return self._answer("change_many", work)
 
     async def get(self, job_id: str) -> str:
         return self._answer("get", lambda: listing.find(self.store, job_id))

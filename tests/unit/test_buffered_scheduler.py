@@ -9,7 +9,7 @@ import pytest
 
 from lunorash.errors import LunoraError
 from lunorash.refs import AgentReference, FunctionReference, WorkflowReference
-from lunorash.scheduler import JobRecord, RetryPolicy, RunOptions
+from lunorash.scheduler import JobCall, JobRecord, RetryPolicy, RunOptions
 from lunorash.shard.shard import MAX_ROUNDS
 
 from .scheduler_object import NOW
@@ -90,6 +90,31 @@ async def test_a_job_may_be_put_into_a_pool() -> None:
     record = await _job(core, "own")
     assert (record.pool, record.priority) == ("imports", 3)
     assert [(pool.name, pool.queued) for pool in (await core.scheduler.pools()).pools] == [("imports", 1)]
+
+
+async def test_many_jobs_are_answered_each_for_itself_and_belong_to_the_transaction() -> None:
+    async def body(ctx: Mutation, fail: bool = False) -> list[Any]:
+        answers = await ctx.scheduler.schedule_many(
+            [
+                JobCall("m:plain", delay=5),
+                JobCall("m:nobody"),
+                JobCall("m:plain", options=RunOptions(id="own")),
+                JobCall("m:plain", options=RunOptions(id="own")),
+            ]
+        )
+        if fail:
+            raise LunoraError("IN_VAIN", "no")
+        return [answer.code if isinstance(answer, LunoraError) else answer for answer in answers]
+
+    core = _core(body, plain)
+    with pytest.raises(LunoraError, match="IN_VAIN"):
+        await core.mutate(body, {"fail": True})
+    assert core.nothing_happened()
+    first, *others = await core.mutate(body)
+    assert others == ["FUNCTION_NOT_FOUND", "own", "DUPLICATE_SCHEDULE_ID"]
+    assert core.rows() == [("schedule", first), ("schedule", "own")]
+    await core.send()
+    assert (await _job(core, first)).due == (await _job(core, "own")).due + 5
 
 
 async def test_rows_are_sent_in_the_order_in_which_they_were_asked_for() -> None:

@@ -12,13 +12,17 @@ import pytest
 
 from lunorash.scheduler import listing, queries
 from lunorash.scheduler.alarm import Alarm
+from lunorash.scheduler.bulk import Bulk
 from lunorash.scheduler.engine import Engine
 from lunorash.scheduler.job import Dispatch, NewJob, Result
+from lunorash.scheduler.job_filter import JobFilter
+from lunorash.scheduler.pooling import Pooling
 from lunorash.scheduler.retry import DEFAULT_RETRY
 from lunorash.scheduler.schema import migrate
 from lunorash.scheduler.store import Ran, Row, SqliteStore, Value
 
 NOW: Final = 1_800_000_000_000
+_NOBODY: Final = JobFilter(id_prefix="nobody", due_before=NOW + 900)
 _ENDED: Final = ("succeeded", "dead", "canceled")
 
 
@@ -123,6 +127,13 @@ _STATEMENTS: Final = sorted(
 )
 _PARAMETERS: Final[dict[str, tuple[Value, ...]]] = {
     "RUNNING_IN": ('["r001"]', "x001"),
+    "CANCEL_ALL_PENDING": (NOW, '["j000002"]'),
+    "REQUEST_ALL_CANCELS": ('["r001"]',),
+    "REDRIVE_ALL": ('{"j000002": "i"}', NOW),
+    "DROP_ALL_DEAD": ('["j000002"]',),
+    "HOLDERS_OF_IDS": ('["j000002"]',),
+    "BURIED_AFTER_OF": ('["j000002"]', NOW),
+    "INSERT_ALL": ("[]",),
     "DELETE_ATTEMPTS": ('["j000002"]',),
     "DUE_IN_POOL": ("full", 0, NOW, 5),
     "PRIORITIES_IN_POOL": ("full",),
@@ -158,6 +169,10 @@ def test_no_statement_of_the_lists_goes_through_all_jobs(filled: SqliteStore) ->
         assert len(page["jobs"]) == 10
         listing.page(store, [state], page["cursor"], 10)
     listing.find(store, "j000002")
+    bulk = Bulk(store, Pooling(store), lambda: "i")
+    for change in ("cancel", "redrive", "drop"):
+        chosen = bulk.change(change, JobFilter(), NOW, cursor=None, limit=10, dry_run=True)
+        bulk.change(change, JobFilter(ended_from=1), NOW, cursor=chosen.cursor, limit=10, dry_run=True)
     assert listing.pool(store, "full") is not None
     listing.pools(store, listing.pools(store, None, 10)["cursor"], 10)
     engine = Engine(
@@ -255,6 +270,12 @@ def _costs(jobs: int) -> dict[str, int]:
         "cancel": measured.steps(lambda: engine.cancel("new", now)),
         "redrive": measured.steps(lambda: engine.redrive("j000002", now)),
         "drop": measured.steps(lambda: engine.drop_dead("j000005", now)),
+        "redrive many": measured.steps(lambda: engine.change_many("redrive", JobFilter(), now, limit=50)),
+        "drop many": measured.steps(
+            lambda: engine.change_many("drop", JobFilter(ended_before=NOW + 500), now, limit=50)
+        ),
+        "cancel many": measured.steps(lambda: engine.change_many("cancel", JobFilter(), now, limit=50)),
+        "look for what is not there": measured.steps(lambda: engine.change_many("cancel", _NOBODY, now, limit=50)),
         "prune nothing": measured.steps(lambda: engine.prune(NOW)),
         "prune a hundred": measured.steps(lambda: engine.prune(NOW + 8 * 24 * 3_600_000)),
         "next wake": measured.steps(lambda: engine.next_wake(now)),

@@ -5,13 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 
 from lunorash.cli.admin_access import connect
+from lunorash.cli.in_bulk import MOST, Bulk, check_choice, make_filter
 from lunorash.cli.one_by_one import check_ids, do_each, say_each
-from lunorash.cli.options import DEFAULT_URL, FormatOption, ProjectOption, UrlOption
+from lunorash.cli.options import (
+    DEFAULT_URL,
+    FormatOption,
+    PoolOption,
+    ProjectOption,
+    TargetOption,
+    UrlOption,
+    YesOption,
+)
 from lunorash.cli.output import Format, Output
 from lunorash.cli.records import SCHEDULED, details, job_table, take, walk
 from lunorash.cli.times import now_ms
@@ -29,6 +38,17 @@ class JobState(StrEnum):
     DEAD = "dead"
     CANCELED = "canceled"
 
+
+class StoppableState(StrEnum):
+    """The states of jobs that can be cancelled."""
+
+    PENDING = "pending"
+    RUNNING = "running"
+
+
+_CANCEL: Final = Bulk(
+    path=f"{SCHEDULED}/cancel-many", verb="cancel", done="cancelled", noun="job", fixed_by="created_before"
+)
 
 app = typer.Typer(help="Look at the jobs of a running Worker, and cancel them.", no_args_is_help=True)
 
@@ -91,19 +111,34 @@ def _get(
 
 @app.command("cancel")
 def _cancel(
-    ids: Annotated[list[str], typer.Argument(metavar="ID")],
+    ids: Annotated[list[str] | None, typer.Argument(metavar="ID")] = None,
+    *,
+    everything: Annotated[bool, typer.Option("--all", help="All jobs, or those that the filters let through.")] = False,
+    state: Annotated[
+        StoppableState | None, typer.Option("--state", help="In this state. Else what waits and what runs.")
+    ] = None,
+    target: TargetOption = None,
+    pool: PoolOption = None,
+    limit: Annotated[
+        int | None, typer.Option(min=1, max=MOST, help="So many at most: what waits by due time, then what runs.")
+    ] = None,
+    yes: YesOption = False,
     url: UrlOption = DEFAULT_URL,
     project: ProjectOption = Path(),
     format: FormatOption = Format.PRETTY,  # noqa: A002
 ) -> None:
-    """Cancel jobs. An attempt that is running is not stopped, but none follows it.
+    """Cancel jobs. An attempt that is running is not stopped, but none follows it. With --all it asks first.
 
-    JSON: {"results": [{"id", "cancelled", "error"?}]}. Exits with 1 if none was cancelled.
+    JSON: {"results": [{"id", "cancelled", "error"?}], "error"?}. Exits with 1 if none of those by ID was cancelled.
 
-    Example: lunora jobs cancel end-trial_42 end-trial_43
+    Example: lunora jobs cancel --all --target billing --pool imports
     """
-    output, checked = Output(format), check_ids(ids)
+    output, checked = Output(format), check_ids(ids or [])
+    wanted = make_filter(state=None if state is None else state.value, target=target, pool=pool)
+    check_choice(checked, wanted, everything=everything, limit=limit, yes=yes, verb="cancel", noun="job")
     with connect(url, project) as api:
+        if everything:
+            raise typer.Exit(_CANCEL.run(api, wanted, output, limit=limit, yes=yes))
         results = do_each(
             checked,
             lambda job_id: api.post(f"{SCHEDULED}/cancel", {"id": job_id}).get("cancelled") is True,

@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from lunorash.cli import crons, dead, jobs, registry
+from lunorash.cli import crons, dead, jobs, pools, registry
 from lunorash.cli.build import STAGED, build
 from lunorash.cli.codegen import codegen
 from lunorash.cli.init import init
@@ -137,6 +137,7 @@ def _deploy(
 app.command("run")(run)
 app.add_typer(jobs.app, name="jobs")
 app.add_typer(dead.app, name="dead")
+app.add_typer(pools.app, name="pools")
 app.add_typer(crons.app, name="crons")
 
 

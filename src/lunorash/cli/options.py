@@ -9,7 +9,16 @@ import typer
 
 from lunorash.cli.output import Format
 
-__all__ = ["DEFAULT_URL", "FormatOption", "LinesOption", "ProjectOption", "UrlOption", "YesOption"]
+__all__ = [
+    "DEFAULT_URL",
+    "FormatOption",
+    "LinesOption",
+    "PoolOption",
+    "ProjectOption",
+    "TargetOption",
+    "UrlOption",
+    "YesOption",
+]
 
 DEFAULT_URL: Final = "http://localhost:8787"
 
@@ -34,5 +43,16 @@ UrlOption = Annotated[
         help="The Worker. Its admin token is LUNORA_ADMIN_TOKEN of the environment, else of .dev.vars.",
     ),
 ]
+
+TargetOption = Annotated[
+    str | None,
+    typer.Option(
+        "--target",
+        metavar="TARGET",
+        help="With this target: a path, a module or folder of them, or a pattern such as 'billing:*'.",
+    ),
+]
+
+PoolOption = Annotated[str | None, typer.Option("--pool", metavar="NAME", help="Of this workpool.")]
 
 YesOption = Annotated[bool, typer.Option("--yes", help="Do not ask.")]

@@ -83,21 +83,21 @@ class Output:
             self.say(pretty)
 
     @contextmanager
-    def progress(self, total: int, doing: str) -> Iterator[Callable[[], None]]:
+    def progress(self, total: int | None, doing: str) -> Iterator[Callable[..., None]]:
         """Show on a terminal how far something has come, and nothing elsewhere.
 
         Args:
-            total: how many steps there are.
+            total: how many steps there are; None if nobody knows.
             doing: what is done.
 
         Returns:
-            what to call after each step.
+            what to call after each step, or with how many there were.
         """
         from rich.progress import Progress  # takes 20 ms that most commands can do without
 
         with Progress(console=self._problems, transient=True, disable=not self._problems.is_terminal) as shown:
             task = shown.add_task(one_line(doing), total=total)
-            yield lambda: shown.advance(task)
+            yield lambda steps=1: shown.advance(task, steps)
 
     def ask(self, question: str) -> bool:
         """Ask whoever sits at the terminal; only a yes is one.

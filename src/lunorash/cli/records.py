@@ -25,12 +25,13 @@ SCHEDULED: Final = "/_lunora/admin/scheduled"
 _PAGE: Final = 100
 
 
-def walk(api: Api, path: str, *, page: int = _PAGE, **query: str) -> Iterator[dict[str, Any]]:
-    """All jobs of a list, fetched as they are asked for.
+def walk(api: Api, path: str, field: str = "records", *, page: int = _PAGE, **query: str) -> Iterator[dict[str, Any]]:
+    """All entries of a list, fetched as they are asked for.
 
     Args:
         api: the Worker.
         path: the route of the list.
+        field: what its answer calls them.
         page: how many to fetch at a time, 100 at most.
         query: further parameters of the route.
     """
@@ -38,7 +39,7 @@ def walk(api: Api, path: str, *, page: int = _PAGE, **query: str) -> Iterator[di
     while True:
         more = {} if cursor is None else {"cursor": cursor}
         answer = api.get(path, limit=str(min(page, _PAGE)), **query, **more)
-        yield from objects(answer, "records", path)
+        yield from objects(answer, field, path)
         following = answer.get("cursor")
         if following is None:
             return

@@ -19,7 +19,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol, overload
 
+from lunorash.errors import LunoraError
 from lunorash.refs import AgentReference, FunctionReference, NoArgs, WorkflowReference
+from lunorash.scheduler.calls import JobCall
 from lunorash.scheduler.job import State
 from lunorash.scheduler.options import Delay, Instant, RunOptions
 from lunorash.scheduler.record import JobRecord, Page
@@ -29,6 +31,10 @@ if TYPE_CHECKING:
 """.splitlines()
 
 _REST: Final = '''\
+    async def schedule_many(self, calls: Sequence[JobCall]) -> list[str | LunoraError]:
+        """Schedule many jobs: for each its id, or what is wrong with it."""
+        ...
+
     async def cancel(self, job_id: str) -> bool | None:
         """Cancel a job: True if it had not come to rest, False if there is none; None inside a mutation: requested."""
         ...

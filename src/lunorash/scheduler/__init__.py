@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from lunorash.scheduler.calls import JobCall
 from lunorash.scheduler.client import Scheduler, create_scheduler
+from lunorash.scheduler.job_filter import Changed, JobFilter
 from lunorash.scheduler.options import RunOptions
 from lunorash.scheduler.pool import PoolPage, PoolStatus
 from lunorash.scheduler.queue_workpool import QueueCall, QueueWorkpool, create_queue_workpool
@@ -19,7 +21,10 @@ if TYPE_CHECKING:
     from lunorash.scheduler.durable_object import SchedulerDO
 
 __all__ = [
+    "Changed",
     "Failure",
+    "JobCall",
+    "JobFilter",
     "JobRecord",
     "Page",
     "PoolPage",

@@ -2,19 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import asdict
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
 
 from lunorash.codec import encode_args
 from lunorash.errors import LunoraError, shown
 from lunorash.refs import Target, target_text
 from lunorash.scheduler.job import NewJob
-from lunorash.scheduler.options import RunOptions
+from lunorash.scheduler.options import Delay, Instant, RunOptions, delay_ms, instant_ms
 from lunorash.scheduler.retry import DEFAULT_RETRY
 from lunorash.values import plain
 
-__all__ = ["Catalog", "check_call", "check_options", "make_job"]
+__all__ = ["MAX_CALLS", "MAX_CALLS_BYTES", "Catalog", "JobCall", "check_call", "check_options", "make_job", "make_jobs"]
+
+MAX_CALLS: Final = 1_000
+"""Jobs of one call: they are stored in one transaction, and the object answers nobody else meanwhile."""
+
+MAX_CALLS_BYTES: Final = 8_000_000
+"""Their arguments, all together: they have to fit one message."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobCall:
+    """One call of many, for `lunorash.scheduler.client.Scheduler.schedule_many`.
+
+    Args:
+        target: a reference, such as ``internal.billing.end_trial``, ``workflows.onboarding`` or ``agents.support``,
+            or a function's path, ``"billing:end_trial"``.
+        args: its arguments, JSON values by name, at most 1,000,000 bytes and 64 levels.
+        delay: milliseconds or a `timedelta` from now, 0 or more.
+        at: an instant in place of a delay: epoch milliseconds or a `datetime` with a time zone; a past one means now.
+        options: id, retry policy, timeout, shard, pool and priority.
+
+    Example:
+        >>> JobCall("billing:end_trial", {"user_id": "u1"}, delay=1_000).args
+        {'user_id': 'u1'}
+    """
+
+    target: Target
+    args: Mapping[str, Any] | None = None
+    delay: Delay = 0
+    at: Instant | None = None
+    options: RunOptions | None = None
 
 
 class Catalog(Protocol):
@@ -68,6 +98,7 @@ def make_job(
     due: int,
     mint: Callable[[], str],
     catalog: Catalog | None,
+    own: str | None = None,
 ) -> dict[str, Any]:
     """Check a call and mint what it has none of.
 
@@ -80,6 +111,7 @@ def make_job(
         due: when, in epoch milliseconds.
         mint: mints ids.
         catalog: what can be run; None to let every well-formed target through.
+        own: the incarnation, and the id unless the options have one; None to mint them.
 
     Returns:
         the fields of a `NewJob`.
@@ -95,17 +127,75 @@ def make_job(
             'RunOptions(pool="imports", priority=...)',
         )
     text, encoded = check_call(target, args, catalog)
-    return asdict(
-        NewJob(
-            id=options.id or mint(),
-            incarnation=mint(),
-            target=text,
-            args=encoded,
-            due=due,
-            retry=(options.retry or DEFAULT_RETRY).to_dict(),
-            timeout_ms=options.timeout_ms,
-            shard_key=options.shard_key,
-            pool=options.pool,
-            priority=options.priority,
+    return NewJob(
+        id=options.id or own or mint(),
+        incarnation=own or mint(),
+        target=text,
+        args=encoded,
+        due=due,
+        retry=(options.retry or DEFAULT_RETRY).to_dict(),
+        timeout_ms=options.timeout_ms,
+        shard_key=options.shard_key,
+        pool=options.pool,
+        priority=options.priority,
+    ).to_dict()
+
+
+def make_jobs(
+    calls: Sequence[JobCall], *, now: int, mint: Callable[[], str], catalog: Catalog | None
+) -> list[dict[str, Any] | LunoraError]:
+    """Check many calls, each for itself.
+
+    Ids that are minted are in the order of the calls: jobs that fall due at the same time go by their ids.
+
+    Args:
+        calls: at most `MAX_CALLS`, with `MAX_CALLS_BYTES` of arguments.
+        now: the current time, in epoch milliseconds.
+        mint: mints ids.
+        catalog: what can be run; None to let every well-formed target through.
+
+    Returns:
+        for each call, in order, the fields of a `NewJob`, or what is wrong with it.
+
+    Raises:
+        LunoraError: ``INVALID_INPUT`` for what is no list of calls, ``PAYLOAD_TOO_LARGE`` for too many of them.
+    """
+    given: Any = calls
+    if isinstance(given, str | bytes) or not isinstance(given, Sequence):
+        raise LunoraError("INVALID_INPUT", f"calls is {shown(given)}; it must be a list of JobCall(target, args)")
+    if len(calls) > MAX_CALLS:
+        raise LunoraError(
+            "PAYLOAD_TOO_LARGE", f"there are {len(calls):,} calls; one call takes {MAX_CALLS:,}: call again"
         )
-    )
+    for number, call in enumerate(given):
+        if not isinstance(call, JobCall):
+            raise LunoraError("INVALID_INPUT", f"calls[{number}] is {shown(call)}; it must be JobCall(target, args)")
+    first = mint() if calls else ""
+    made = [_attempt(call, f"{first}-{number:03}", now, mint, catalog) for number, call in enumerate(calls)]
+    size = sum(len(job["args"].encode()) for job in made if not isinstance(job, LunoraError))
+    if size > MAX_CALLS_BYTES:
+        raise LunoraError(
+            "PAYLOAD_TOO_LARGE",
+            f"the arguments take {size:,} bytes as JSON; one call takes {MAX_CALLS_BYTES:,}: call several times",
+        )
+    return made
+
+
+def _attempt(
+    call: JobCall, own: str, now: int, mint: Callable[[], str], catalog: Catalog | None
+) -> dict[str, Any] | LunoraError:
+    try:
+        due = _due(call, now)
+        return make_job(call.target, call.args, call.options, due=due, mint=mint, catalog=catalog, own=own)
+    except LunoraError as error:
+        return error
+
+
+def _due(call: JobCall, now: int) -> int:
+    if call.at is None:
+        return now + delay_ms(call.delay, now=now)
+    if call.delay != 0:
+        raise LunoraError(
+            "INVALID_INPUT", f"there is delay, {shown(call.delay)}, and at, {shown(call.at)}; give one of them"
+        )
+    return instant_ms(call.at)

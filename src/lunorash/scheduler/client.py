@@ -6,15 +6,15 @@ import asyncio
 import json
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import asdict
 from typing import Any, Final
 
 from lunorash.codec import decode_json
-from lunorash.errors import LunoraError
+from lunorash.errors import LunoraError, shown
 from lunorash.refs import Target
-from lunorash.scheduler.calls import Catalog, make_job
+from lunorash.scheduler.calls import Catalog, JobCall, make_job, make_jobs
 from lunorash.scheduler.ids import check_id, mint_id
 from lunorash.scheduler.job import NewJob, State
+from lunorash.scheduler.job_filter import MAX_CHANGED, Change, Changed, JobFilter, check_limit
 from lunorash.scheduler.options import Delay, Instant, RunOptions, delay_ms, instant_ms
 from lunorash.scheduler.pool import PoolPage, PoolStatus, change_of_pool
 from lunorash.scheduler.record import JobRecord, Page
@@ -120,6 +120,38 @@ class Scheduler:
         """
         return await self._schedule(instant_ms(instant), target, args, options)
 
+    async def schedule_many(self, calls: Sequence[JobCall]) -> list[str | LunoraError]:
+        """Schedule many jobs in one call and one transaction, each of them answered by itself.
+
+        Those that can be stored are, whatever is wrong with others. A call that broke is made again, and stores nothing
+        twice.
+
+        Args:
+            calls: at most 1,000, with 8,000,000 bytes of arguments all together.
+
+        Returns:
+            for each call, in order, the job's id, or the error that `run_after` would have raised. Jobs that fall due
+            at the same time start in this order, too, unless you chose their ids.
+
+        Raises:
+            LunoraError: ``INVALID_INPUT`` for what is no list of `JobCall`, ``PAYLOAD_TOO_LARGE``,
+                ``ORIGIN_NOT_CONFIGURED``, ``SCHEDULER_SECRET_NOT_CONFIGURED``. Nothing is stored then.
+
+        Example:
+            In an action::
+
+                calls = [JobCall(internal.billing.remind, {"user_id": user_id}) for user_id in late]
+                for answer in await ctx.scheduler.schedule_many(calls):
+                    if isinstance(answer, LunoraError):
+                        print(f"not scheduled: {answer}")
+        """
+        made = make_jobs(calls, now=self._now(), mint=self._mint, catalog=self._catalog)
+        jobs = [job for job in made if not isinstance(job, LunoraError)]
+        if not jobs:
+            return [job for job in made if isinstance(job, LunoraError)]
+        refusals = iter(await self._call("schedule_many", json.dumps(jobs), again=True))
+        return [job if isinstance(job, LunoraError) else _answer_for(job["id"], next(refusals)) for job in made]
+
     async def cancel(self, job_id: str) -> bool:
         """Cancel a job.
 
@@ -177,6 +209,55 @@ class Scheduler:
         """Delete a dead letter for good; False if there is none by that id."""
         return bool(await self._call("drop_dead", check_id(job_id)))
 
+    async def cancel_many(
+        self, wanted: JobFilter, *, cursor: str | None = None, limit: int = MAX_CHANGED, dry_run: bool = False
+    ) -> Changed:
+        """Cancel the jobs that a filter chooses, among those that wait and those that run; see `cancel`.
+
+        A call looks at 2,000 jobs at most. Go on with the cursor of its answer until that is None.
+
+        Args:
+            wanted: which jobs; ``JobFilter()`` means all of them.
+            cursor: the cursor of the answer before; None for the first call.
+            limit: how many to cancel at most, 1 to 1,000.
+            dry_run: whether to change nothing, and only tell which they are.
+
+        Returns:
+            which were cancelled. A job that comes while you go on may be passed over, and one whose cancel was
+            requested before is.
+
+        Raises:
+            LunoraError: ``INVALID_INPUT``. After ``SCHEDULER_UNAVAILABLE`` it may have been done all the same: go on
+                with the same cursor, and what is cancelled is not met again.
+
+        Example:
+            Whatever one customer still had scheduled::
+
+                cursor = None
+                while True:
+                    changed = await scheduler.cancel_many(JobFilter(id_prefix="u1-"), cursor=cursor)
+                    print(f"{len(changed.ids)} cancelled")
+                    cursor = changed.cursor
+                    if cursor is None:
+                        break
+        """
+        return await self._change_many("cancel", wanted, cursor, limit, dry_run)
+
+    async def dead_retry_many(
+        self, wanted: JobFilter, *, cursor: str | None = None, limit: int = MAX_CHANGED, dry_run: bool = False
+    ) -> Changed:
+        """Try the dead letters that a filter chooses again, the newest first; see `dead_retry` and `cancel_many`.
+
+        One that dies again meanwhile is not met again.
+        """
+        return await self._change_many("redrive", wanted, cursor, limit, dry_run)
+
+    async def dead_drop_many(
+        self, wanted: JobFilter, *, cursor: str | None = None, limit: int = MAX_CHANGED, dry_run: bool = False
+    ) -> Changed:
+        """Delete the dead letters that a filter chooses for good, the newest first; see `cancel_many`."""
+        return await self._change_many("drop", wanted, cursor, limit, dry_run)
+
     async def status(self) -> dict[str, Any]:
         """How the scheduler is doing: backlog, due, in flight, dead, the next alarm, whether its origin answers, pools.
 
@@ -227,7 +308,20 @@ class Scheduler:
         Raises:
             LunoraError: as `run_after` does.
         """
-        await self._call("schedule", json.dumps([asdict(job)]), again=True)
+        await self._call("schedule", json.dumps([job.to_dict()]), again=True)
+
+    async def _change_many(
+        self, change: Change, wanted: JobFilter, cursor: str | None, limit: int, dry_run: bool
+    ) -> Changed:
+        given: Any = wanted
+        if not isinstance(given, JobFilter):
+            raise LunoraError("INVALID_INPUT", f"wanted is {shown(given)}; it must be JobFilter(...)")
+        if not isinstance(dry_run, bool):
+            raise LunoraError("INVALID_INPUT", f"dry_run is {shown(dry_run)}; it must be True or False")
+        question = {"change": change, "filter": wanted.to_dict(), "cursor": cursor, "limit": check_limit(limit)}
+        # done twice, it would change twice as many as it may
+        answer = await self._call("change_many", json.dumps({**question, "dry_run": dry_run}), again=dry_run)
+        return Changed.from_dict(answer)
 
     async def _schedule(
         self, due: int, target: Target, args: Mapping[str, Any] | None, options: RunOptions | None
@@ -253,5 +347,13 @@ class Scheduler:
                 await asyncio.sleep(pause)
         answer = decode_json(text, what="the scheduler's answer")
         if "error" in answer:
-            raise LunoraError(answer["error"]["code"], answer["error"]["message"], data=answer["error"].get("data"))
+            raise _error(answer["error"])
         return answer["ok"]
+
+
+def _answer_for(job_id: str, refusal: dict[str, Any] | None) -> str | LunoraError:
+    return job_id if refusal is None else _error(refusal)
+
+
+def _error(told: dict[str, Any]) -> LunoraError:
+    return LunoraError(told["code"], told["message"], data=told.get("data"))

@@ -21,6 +21,7 @@ from lunorash.scheduler.engine import Engine
 from lunorash.scheduler.fetch_transport import FetchTransport
 from lunorash.scheduler.ids import mint_id
 from lunorash.scheduler.job import NewJob, OutboxRow
+from lunorash.scheduler.job_filter import JobFilter
 from lunorash.scheduler.schema import migrate
 from lunorash.scheduler.settings import check_settings, read_loopback, read_origin, read_secrets
 
@@ -83,6 +84,16 @@ class SchedulerDO(DurableObject):  # type: ignore[misc]
 
         return self._answer(work)
 
+    async def schedule_many(self, text: str) -> str:
+        """Store those of many jobs that can be, a JSON list of them; answers for each null or its error."""
+
+        def work() -> list[dict[str, Any] | None]:
+            check_settings(self.env)
+            refusals = self._engine.schedule_many([NewJob(**job) for job in decode_json(text)], _now())
+            return [None if refusal is None else refusal.to_dict() for refusal in refusals]
+
+        return self._answer(work)
+
     async def enqueue(self, text: str) -> str:
         """Store jobs of a pool, ``{"pool", "max_concurrency", "jobs"}``; answers their ids."""
 
@@ -115,6 +126,16 @@ class SchedulerDO(DurableObject):  # type: ignore[misc]
     async def drop_dead(self, job_id: str) -> str:
         """Delete a dead letter; answers whether it was one."""
         return self._answer(lambda: self._engine.drop_dead(job_id, _now()))
+
+    async def change_many(self, text: str) -> str:
+        """Changes jobs that a filter chooses, ``{"change", "filter", "cursor", "limit", "dry_run"}``; answers which."""
+
+        def work() -> dict[str, Any]:
+            asked = decode_json(text)
+            wanted = JobFilter.from_dict(asked.pop("filter"))
+            return self._engine.change_many(wanted=wanted, now=_now(), **asked).to_dict()
+
+        return self._answer(work)
 
     async def get(self, job_id: str) -> str:
         """Answers a job, or null."""

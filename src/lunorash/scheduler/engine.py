@@ -15,8 +15,11 @@ from lunorash.errors import LunoraError
 from lunorash.scheduler import queries
 from lunorash.scheduler.alarm import Alarm
 from lunorash.scheduler.breaker import Breaker
+from lunorash.scheduler.bulk import Bulk
 from lunorash.scheduler.claiming import LEASE_MS, UNCONFIGURED, Claiming
+from lunorash.scheduler.inserting import Inserting
 from lunorash.scheduler.job import Dispatch, NewJob, OutboxRow, Result
+from lunorash.scheduler.job_filter import MAX_CHANGED, Change, Changed, JobFilter
 from lunorash.scheduler.pooling import Pooling
 from lunorash.scheduler.settling import PROBE, Settling
 from lunorash.scheduler.store import Row, Store
@@ -70,6 +73,8 @@ class Engine:
         self._starting = 0
         self.breaker = Breaker(store, random)
         self._pooling = Pooling(store)
+        self._inserting = Inserting(store, self._pooling)
+        self._bulk = Bulk(store, self._pooling, mint_id)
         self._settling = Settling(store, self.breaker, self._pooling, random)
         self._claiming = Claiming(
             store,
@@ -91,11 +96,16 @@ class Engine:
         """
 
         def work() -> list[str]:
-            for job in jobs:
-                self._insert(job, now, called=now)
+            for refusal in self._inserting.insert_all(jobs, now):
+                if refusal is not None:
+                    raise refusal
             return [job.id for job in jobs]
 
         return self._change(work, now)
+
+    def schedule_many(self, jobs: Sequence[NewJob], now: int) -> list[LunoraError | None]:
+        """Store those jobs that can be; for each, in order, None or why it was refused. See `schedule`."""
+        return self._change(lambda: self._inserting.insert_all(jobs, now), now)
 
     def enqueue(self, pool: str, max_concurrency: int, jobs: Sequence[NewJob], now: int) -> list[str]:
         """Store jobs of a pool, all or none, and what code says its cap is; see `schedule`."""
@@ -151,6 +161,21 @@ class Engine:
     def drop_dead(self, job_id: str, now: int) -> bool:
         """Delete a dead letter for good; False if it is not dead."""
         return self._change(lambda: bool(self._delete(self._store.execute(queries.DROP_DEAD, job_id))), now)
+
+    def change_many(
+        self,
+        change: Change,
+        wanted: JobFilter,
+        now: int,
+        *,
+        cursor: str | None = None,
+        limit: int = MAX_CHANGED,
+        dry_run: bool = False,
+    ) -> Changed:
+        """Cancel, redrive or drop jobs that a filter chooses, and say where to go on. See `Bulk.change`."""
+        return self._change(
+            lambda: self._bulk.change(change, wanted, now, cursor=cursor, limit=limit, dry_run=dry_run), now
+        )
 
     def set_pool(
         self,
@@ -342,37 +367,11 @@ class Engine:
 
     def _insert_or_bury(self, job: NewJob, now: int, called: int) -> None:
         try:
-            self._insert(job, now, called)
+            self._inserting.insert(job, now, called)
         except LunoraError as error:
             refused = replace(job, id=self._mint_id(), incarnation=self._mint_id())
-            self._insert(refused, now, called)
+            self._inserting.insert(refused, now, called)
             self._store.execute(queries.REFUSE, now, error.code, error.message, refused.id)
-
-    def _insert(self, job: NewJob, now: int, called: int) -> None:
-        held = self._store.execute(queries.HOLDER_OF_ID, job.id)
-        if held:
-            if held[0]["scheduled_as"] == job.incarnation:
-                return
-            raise LunoraError("DUPLICATE_SCHEDULE_ID", _duplicate(job.id, held[0]["state"]))
-        self._store.execute(
-            queries.INSERT,
-            job.id,
-            job.incarnation,
-            job.target,
-            job.args,
-            job.due,
-            now,
-            json.dumps(job.retry),
-            job.timeout_ms,
-            job.shard_key,
-            job.charged,
-            job.scheduled_for,
-            job.pool,
-            job.priority,
-        )
-        self._pooling.join(job.pool)
-        if self._store.execute(queries.BURIED_AFTER, job.id, called):
-            self._store.execute(queries.CANCEL_PENDING, now, job.id)
 
     def _claim(self, now: int) -> list[Dispatch]:
         open_dispatches: int = self._store.execute(queries.OPEN_DISPATCHES)[0]["open"]
@@ -384,12 +383,3 @@ class Engine:
         if jobs:
             self._store.execute(queries.DELETE_ATTEMPTS, json.dumps([job["id"] for job in jobs]))
         return len(jobs)
-
-
-def _duplicate(job_id: str, state: str) -> str:
-    way_out = {
-        "pending": "cancel it first, or choose another id",
-        "running": "wait for it, or choose another id",
-        "dead": "retry or drop the dead letter, or choose another id",
-    }.get(state, "choose another id: finished jobs keep theirs as long as they are kept as history")
-    return f"the id {job_id!r} belongs to a job that is {state}; {way_out}"

@@ -36,6 +36,10 @@ class NewJob:
     pool: str | None = None
     priority: int = 0
 
+    def to_dict(self) -> dict[str, Any]:
+        """Its fields, as they travel. `dataclasses.asdict` would copy what is in them too, in ten times the time."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutboxRow:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -12,6 +11,7 @@ from lunorash.scheduler.breaker import Breaker
 from lunorash.scheduler.job import State
 from lunorash.scheduler.pool import check_pool_name
 from lunorash.scheduler.store import Row, Store
+from lunorash.scheduler.walking import FAR, Place, check_state, jobs_behind
 
 __all__ = ["MAX_PAGE", "find", "page", "pool", "pools", "status"]
 
@@ -24,33 +24,6 @@ id, incarnation, target, args, state, due, scheduled_for, created, retry, timeou
 attempt AS attempts, charged, redrives, cancel_requested, started, ended, error_code, error_message
 """
 
-# Each finds its page by an index, in the order that a person wants to see: what comes next, what ended last.
-# What waits is in two indexes, with and without a pool, which are merged.
-_PENDING: Final = f"""
-SELECT {_JOB}, due AS position FROM jobs
-WHERE state = 'pending' AND pool IS NULL AND due >= ?1 AND (due, id) > (?1, ?2)
-UNION ALL
-SELECT {_JOB}, due FROM jobs
-WHERE state = 'pending' AND pool IS NOT NULL AND due >= ?1 AND (due, id) > (?1, ?2)
-ORDER BY position, id LIMIT ?3
-"""  # noqa: S608 - only constants are pasted
-_RUNNING: Final = f"""
-SELECT {_JOB}, 0 AS position FROM jobs
-WHERE state = 'running' AND id IN (SELECT carried.value FROM dispatches, json_each(dispatches.jobs) AS carried)
-  AND (0, id) > (?1, ?2) ORDER BY id LIMIT ?3
-"""  # noqa: S608
-_ENDED: Final = """
-SELECT {job}, ended AS position FROM jobs
-WHERE state = '{state}' AND ended IS NOT NULL AND ended <= ?1 AND (ended, id) < (?1, ?2)
-ORDER BY ended DESC, id DESC LIMIT ?3
-"""
-_PAGES: Final[dict[State, str]] = {
-    "pending": _PENDING,
-    "running": _RUNNING,
-    "succeeded": _ENDED.format(job=_JOB, state="succeeded"),
-    "canceled": _ENDED.format(job=_JOB, state="canceled"),
-    "dead": _ENDED.format(job=_JOB, state="dead"),
-}
 _WAITING: Final = f"""
 SELECT count(*) AS n FROM (
     SELECT 1 FROM jobs WHERE state = 'pending' AND pool IS NULL AND due <= ?1
@@ -74,9 +47,6 @@ SELECT name, max_concurrency, paused,
     )) AS queued
 FROM pools WHERE {{condition}} ORDER BY name LIMIT {{limit}}
 """  # noqa: S608
-_LAST: Final = "~"  # sorts behind every id
-_FAR: Final = 9_007_199_254_740_990  # a Durable Object takes no larger integer as a parameter
-_CURSOR: Final = re.compile(r"(pending|running|succeeded|canceled|dead)\.(\d{1,16})\.([A-Za-z0-9_-]{0,64}|~)", re.ASCII)
 
 
 def find(store: Store, job_id: str) -> dict[str, Any] | None:
@@ -113,21 +83,20 @@ def page(store: Store, states: Sequence[State], cursor: str | None, limit: int) 
     if not states or len(set(states)) != len(states):
         raise LunoraError("INVALID_INPUT", f"states is {shown(states)}; name at least one, and none twice")
     for state in states:
-        if state not in _PAGES:
-            raise LunoraError("INVALID_INPUT", f"state is {shown(state)}; it must be one of {', '.join(_PAGES)}")
-    state, position, last_id = _start(states[0]) if cursor is None else _read_cursor(cursor, states)
+        check_state(state)
+    place = Place.before(states[0]) if cursor is None else Place.of_cursor(cursor, states)
     while True:
-        jobs, more = _fitting(store.execute(_PAGES[state], position, last_id, limit + 1), limit)
-        following = states[states.index(state) + 1 :]
+        jobs, more = _fitting(jobs_behind(store, place, _JOB, limit + 1), limit)
+        following = states[states.index(place.state) + 1 :]
         if jobs or not following:
             break
-        state, position, last_id = _start(following[0])
-    next_cursor: str | None = None
+        place = Place.before(following[0])
+    next_place: Place | None = None
     if more:
-        next_cursor = f"{state}.{jobs[-1]['position']}.{jobs[-1]['id']}"
+        next_place = place.at(jobs[-1])
     elif following:
-        next_cursor = ".".join(map(str, _start(following[0])))
-    return {"jobs": [_record(job) for job in jobs], "cursor": next_cursor}
+        next_place = Place.before(following[0])
+    return {"jobs": [_record(job) for job in jobs], "cursor": next_place and next_place.cursor}
 
 
 def pool(store: Store, name: str) -> dict[str, Any] | None:
@@ -167,7 +136,7 @@ def status(store: Store, breaker: Breaker, origin: str, *, now: int, alarm: int 
     )
     return {
         "now": now,
-        "backlog": waiting(_FAR),
+        "backlog": waiting(FAR),
         "due": waiting(now),
         "in_flight": running[0]["n"],
         "dead": dead[0]["n"],
@@ -193,19 +162,6 @@ def _check_limit(limit: Any) -> None:
 
 def _pool(row: Row) -> dict[str, Any]:
     return {**row, "paused": bool(row["paused"])}
-
-
-def _start(state: State) -> tuple[State, int, str]:
-    """The position before the first job of a state: the newest ended jobs come first."""
-    return (state, 0, "") if state in ("pending", "running") else (state, _FAR, _LAST)
-
-
-def _read_cursor(cursor: Any, states: Sequence[State]) -> tuple[State, int, str]:
-    found = _CURSOR.fullmatch(cursor) if isinstance(cursor, str) else None
-    for state in states:
-        if found and found[1] == state and int(found[2]) <= _FAR:
-            return state, int(found[2]), found[3]
-    raise LunoraError("INVALID_INPUT", "cursor is not one that this list has returned; start without one")
 
 
 def _fitting(rows: list[Row], limit: int) -> tuple[list[Row], bool]:

@@ -12,6 +12,8 @@ from typing import Final
 
 HOLDER_OF_ID: Final = "SELECT scheduled_as, state FROM jobs WHERE id = ?"
 
+_NEW: Final = [f"json_extract(value, '$[{number}]')" for number in range(13)]
+
 INSERT: Final = """
 INSERT INTO jobs
     (id, incarnation, scheduled_as, target, args, state, due, scheduled_for, created, retry, timeout_ms, shard_key,
@@ -20,21 +22,56 @@ VALUES
     (?1, ?2, ?2, ?3, ?4, 'pending', ?5, coalesce(?11, ?5), ?6, ?7, ?8, ?9, ?10, ?10, ?12, ?13)
 """
 
+# The same for a JSON list of lists of its parameters.
+INSERT_ALL: Final = f"""
+INSERT INTO jobs
+    (id, incarnation, scheduled_as, target, args, state, due, scheduled_for, created, retry, timeout_ms, shard_key,
+     attempt, charged, pool, priority)
+SELECT
+    {_NEW[0]}, {_NEW[1]}, {_NEW[1]}, {_NEW[2]}, {_NEW[3]}, 'pending', {_NEW[4]}, coalesce({_NEW[10]}, {_NEW[4]}),
+    {_NEW[5]}, {_NEW[6]}, {_NEW[7]}, {_NEW[8]}, {_NEW[9]}, {_NEW[9]}, {_NEW[11]}, {_NEW[12]}
+FROM json_each(?)
+"""  # noqa: S608 - only constants are pasted
+
+HOLDERS_OF_IDS: Final = """
+SELECT id, scheduled_as, state FROM jobs WHERE id IN (SELECT value FROM json_each(?))
+"""
+
 CANCEL_PENDING: Final = """
 UPDATE jobs SET state = 'canceled', ended = ?, dispatch = NULL WHERE id = ? AND state = 'pending' RETURNING pool
 """
 
 REQUEST_CANCEL: Final = "UPDATE jobs SET cancel_requested = 1 WHERE id = ? AND state = 'running' RETURNING id"
 
-REDRIVE: Final = """
-UPDATE jobs
-SET state = 'pending', incarnation = ?1, due = ?2, charged = 0, redrives = redrives + 1, dispatch = NULL, alone = 0,
-    cut_offs = 0, refunded_at = NULL, suspected = 0, unavailable_since = NULL, ended = NULL
-WHERE id = ?3 AND state = 'dead'
-RETURNING pool
+_REDRIVEN: Final = """
+    state = 'pending', due = ?2, charged = 0, redrives = redrives + 1, dispatch = NULL, alone = 0, cut_offs = 0,
+    refunded_at = NULL, suspected = 0, unavailable_since = NULL, ended = NULL
 """
 
+REDRIVE: Final = f"""
+UPDATE jobs SET incarnation = ?1, {_REDRIVEN} WHERE id = ?3 AND state = 'dead' RETURNING pool
+"""  # noqa: S608 - only constants are pasted
+
 DROP_DEAD: Final = "DELETE FROM jobs WHERE id = ? AND state = 'dead' RETURNING id"
+
+# -- the same to many, by a JSON list of their ids -------------------------------------------------------
+
+CANCEL_ALL_PENDING: Final = """
+UPDATE jobs SET state = 'canceled', ended = ?, dispatch = NULL
+WHERE id IN (SELECT value FROM json_each(?)) AND state = 'pending'
+"""
+
+REQUEST_ALL_CANCELS: Final = """
+UPDATE jobs SET cancel_requested = 1 WHERE id IN (SELECT value FROM json_each(?)) AND state = 'running'
+"""
+
+# By a JSON object of ids and their new incarnations.
+REDRIVE_ALL: Final = f"""
+UPDATE jobs SET incarnation = chosen.value, {_REDRIVEN}
+FROM json_each(?1) AS chosen WHERE jobs.id = chosen.key AND jobs.state = 'dead'
+"""  # noqa: S608
+
+DROP_ALL_DEAD: Final = "DELETE FROM jobs WHERE id IN (SELECT value FROM json_each(?)) AND state = 'dead'"
 
 # -- what shards hand over -------------------------------------------------------------------------------
 
@@ -47,6 +84,10 @@ INSERT INTO tombstones VALUES (?1, ?2) ON CONFLICT (id) DO UPDATE SET called = m
 """
 
 BURIED_AFTER: Final = "SELECT 1 FROM tombstones WHERE id = ? AND called > ?"
+
+BURIED_AFTER_OF: Final = """
+SELECT id FROM tombstones WHERE id IN (SELECT value FROM json_each(?)) AND called > ?
+"""
 
 OLDEST_TOMBSTONE: Final = "SELECT min(called) AS called FROM tombstones"
 

@@ -10,19 +10,13 @@ from typing import Any, Final
 
 from lunorash.errors import LunoraError, shown
 from lunorash.refs import Target
-from lunorash.scheduler.calls import Catalog, check_options, make_job
+from lunorash.scheduler.calls import MAX_CALLS, MAX_CALLS_BYTES, Catalog, check_options, make_job
 from lunorash.scheduler.client import Scheduler, stub_of
 from lunorash.scheduler.ids import mint_id
 from lunorash.scheduler.options import Delay, RunOptions, delay_ms
 from lunorash.scheduler.pool import PoolStatus, change_of_pool, check_max_concurrency, check_pool_name
 
-__all__ = ["MAX_ENQUEUED", "MAX_ENQUEUED_BYTES", "Workpool", "create_workpool"]
-
-MAX_ENQUEUED: Final = 1_000
-"""Jobs that one call may enqueue: they are stored in one transaction, and the object answers nobody else meanwhile."""
-
-MAX_ENQUEUED_BYTES: Final = 8_000_000
-"""The arguments of one call, all together: they have to fit one message."""
+__all__ = ["Workpool", "create_workpool"]
 
 
 def create_workpool(
@@ -141,9 +135,9 @@ class Workpool:
         given: Any = many
         if isinstance(given, str | bytes) or not isinstance(given, Sequence):
             raise LunoraError("INVALID_INPUT", f"many is {shown(given)}; it must be a list, of one job's args each")
-        if len(many) > MAX_ENQUEUED:
+        if len(many) > MAX_CALLS:
             raise LunoraError(
-                "PAYLOAD_TOO_LARGE", f"there are {len(many):,} jobs; one call takes {MAX_ENQUEUED:,}: call again"
+                "PAYLOAD_TOO_LARGE", f"there are {len(many):,} jobs; one call takes {MAX_CALLS:,}: call again"
             )
         options = check_options(options)
         if options.id is not None:
@@ -192,10 +186,10 @@ class Workpool:
             for args, own in zip(many, options, strict=True)
         ]
         size = sum(len(job["args"].encode()) for job in jobs)
-        if size > MAX_ENQUEUED_BYTES:
+        if size > MAX_CALLS_BYTES:
             raise LunoraError(
                 "PAYLOAD_TOO_LARGE",
-                f"the arguments take {size:,} bytes as JSON; one call takes {MAX_ENQUEUED_BYTES:,}: call several times",
+                f"the arguments take {size:,} bytes as JSON; one call takes {MAX_CALLS_BYTES:,}: call several times",
             )
         text = json.dumps({"pool": self.name, "max_concurrency": self.max_concurrency, "jobs": jobs})
         ids: list[str] = await self._scheduler.ask("enqueue", text)

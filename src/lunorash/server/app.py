@@ -26,6 +26,7 @@ from lunorash.server.running import FunctionRunner
 from lunorash.shard.client import Shards
 from lunorash.shard.schema import Migration
 from lunorash.studio.admin import ADMIN_ROUTES
+from lunorash.studio.bulk_routes import BULK_ROUTES
 from lunorash.studio.cron_routes import cron_routes
 from lunorash.studio.run_route import run_route
 
@@ -231,7 +232,7 @@ class App:
         )
         run = run_route(self._functions, self._runner)
         table: dict[str, dict[str, Handler]] = {}
-        for route in (health, *ADMIN_ROUTES, *crons, run, dispatch, *api.routes(), *parts.routes):
+        for route in (health, *ADMIN_ROUTES, *BULK_ROUTES, *crons, run, dispatch, *api.routes(), *parts.routes):
             table.setdefault(route.path, {})[route.method] = route.handler
         self.routes: Mapping[str, Mapping[str, Handler]] = MappingProxyType(table)
 

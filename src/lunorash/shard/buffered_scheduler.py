@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from lunorash.errors import LunoraError
 from lunorash.refs import Target
-from lunorash.scheduler.calls import Catalog, make_job
+from lunorash.scheduler.calls import Catalog, JobCall, make_job, make_jobs
 from lunorash.scheduler.ids import check_id
 from lunorash.scheduler.job import State
 from lunorash.scheduler.options import Delay, Instant, RunOptions, delay_ms, instant_ms
@@ -99,6 +99,17 @@ class BufferedScheduler:
         """Run a function, workflow or agent at an instant; a past one means now. See `run_after`."""
         return self._schedule(instant_ms(instant), target, args, options)
 
+    async def schedule_many(self, calls: Sequence[JobCall]) -> list[str | LunoraError]:
+        """Schedule many jobs, each of them answered by itself; see `lunorash.scheduler.client.Scheduler.schedule_many`.
+
+        A mutation is one transaction anyway, so this does what as many `run_after` would; it is here so that the
+        same code can stand in an action. An id that is taken is found out later: that job becomes a dead letter.
+        """
+        self._check_open()
+        self._ready()
+        made = make_jobs(calls, now=self._now, mint=self._mint, catalog=self._catalog)
+        return [job if isinstance(job, LunoraError) else self._buffer(job) for job in made]
+
     async def cancel(self, job_id: str) -> bool | None:
         """Cancel a job.
 
@@ -129,10 +140,15 @@ class BufferedScheduler:
     def _schedule(self, due: int, target: Target, args: Mapping[str, Any] | None, options: RunOptions | None) -> str:
         self._check_open()
         self._ready()
-        job = make_job(target, args, options, due=due, mint=self._mint, catalog=self._catalog)
+        answer = self._buffer(make_job(target, args, options, due=due, mint=self._mint, catalog=self._catalog))
+        if isinstance(answer, LunoraError):
+            raise answer
+        return answer
+
+    def _buffer(self, job: dict[str, Any]) -> str | LunoraError:
         job_id: str = job["id"]
         if self._outbox.find(job_id) is not None:
-            raise LunoraError(
+            return LunoraError(
                 "DUPLICATE_SCHEDULE_ID", f"the id {job_id!r} belongs to a job that was just scheduled; choose another"
             )
         self._outbox.add("schedule", job_id, {"job": job, "called": self._now})

@@ -6,6 +6,7 @@ from typing import Final
 
 from failpoints import ARM
 from journal import journal
+from lost_alarms import LOST_ALARM
 from routes.schedule import SCHEDULE
 
 from lunorash.codec import decode_json
@@ -36,6 +37,7 @@ async def instance(request: HttpRequest) -> HttpAnswer:
 PEEPHOLES: Final = (
     SCHEDULE,
     ARM,
+    LOST_ALARM,
     Route(method="GET", path="/test/journal", handler=read_journal),
     Route(method="POST", path="/test/conformance", handler=run_case),
     Route(method="POST", path="/test/begin", handler=begin),

@@ -5,11 +5,12 @@ from deliveries import with_deliveries
 from failpoints import with_failpoints
 from identity import identify, may_use
 from journal import JournalDO
+from lost_alarms import with_lost_alarms
 from peepholes import PEEPHOLES
 from ticks import CRONS
 
+from lunora._generated import scheduler
 from lunora._generated.app import define_app
-from lunora._generated.scheduler import SchedulerDO
 from lunora.agents import Courier
 from lunora.workflows import Errand
 
@@ -25,6 +26,7 @@ app = (
 )
 
 Default = with_deliveries(app.Default)
+SchedulerDO = with_lost_alarms(scheduler.SchedulerDO)
 ShardDO = with_failpoints(app.ShardDO)
 
 __all__ = ["ConformanceDO", "Courier", "Default", "Errand", "JournalDO", "SchedulerDO", "ShardDO"]

@@ -1,0 +1,139 @@
+"""Changes many jobs in one call: those that a filter chooses, of which each call meets a bounded number.
+
+A filter is no access path: jobs are gone through in the order of the lists, by an index, and looked at one by one. A
+call ends when it has changed as many as it may, or looked at `MAX_SCANNED`, and says where the next one goes on.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
+
+from lunorash.errors import LunoraError, shown
+from lunorash.scheduler import queries
+from lunorash.scheduler.job import State
+from lunorash.scheduler.job_filter import Change, Changed, JobFilter, check_limit
+from lunorash.scheduler.pooling import Pooling
+from lunorash.scheduler.store import Row, Store
+from lunorash.scheduler.walking import Place, jobs_behind
+
+__all__ = ["MAX_SCANNED", "Bulk"]
+
+MAX_SCANNED: Final = 2_000
+"""Jobs that one call looks at."""
+
+_BATCH: Final = 100
+_COLUMNS: Final = "id, target, state, pool, error_code, created, due, ended, cancel_requested"
+
+# What waits comes first: if it is claimed between two calls, it is met among those that run.
+_STATES: Final[dict[Change, tuple[State, ...]]] = {
+    "cancel": ("pending", "running"),
+    "redrive": ("dead",),
+    "drop": ("dead",),
+}
+
+
+class Bulk:
+    """Cancels, redrives and drops. Used by the engine, inside its transactions.
+
+    Args:
+        store: where the rows are.
+        pooling: hears of jobs that have changed.
+        mint_id: mints incarnations.
+    """
+
+    def __init__(self, store: Store, pooling: Pooling, mint_id: Callable[[], str]) -> None:
+        self._store = store
+        self._pooling = pooling
+        self._mint_id = mint_id
+
+    def change(
+        self, change: Change, wanted: JobFilter, now: int, *, cursor: str | None, limit: int, dry_run: bool
+    ) -> Changed:
+        """Do to each job that is chosen what the engine's operation of that name does to one.
+
+        Args:
+            change: what to do.
+            wanted: which jobs are meant.
+            now: epoch milliseconds.
+            cursor: what the call before returned; None for the first.
+            limit: how many to change at most.
+            dry_run: whether to change nothing, and only tell which.
+
+        Raises:
+            LunoraError: ``INVALID_INPUT`` for a change, a state, a cursor or a limit that cannot be.
+        """
+        check_limit(limit)
+        states = _states(change, wanted)
+        start = Place.before(states[0]) if cursor is None else Place.of_cursor(cursor, states)
+        end: Place | None = None
+        chosen: list[Row] = []
+        scanned = 0
+        for place, row in self._walk(states, start, wanted):
+            scanned += 1
+            if wanted.passes(row) and not _is_stopping(row):
+                chosen.append(row)
+            if len(chosen) == limit or scanned == MAX_SCANNED:
+                end = place
+                break
+        if chosen and not dry_run:
+            self._apply(change, [row["id"] for row in chosen], now)
+            for pool in {row["pool"] for row in chosen}:
+                self._pooling.changed(pool)
+        return Changed(
+            ids=tuple(row["id"] for row in chosen),
+            targets=dict(Counter(row["target"] for row in chosen)),
+            scanned=scanned,
+            cursor=None if end is None else end.cursor,
+            now=now,
+        )
+
+    def _walk(self, states: Sequence[State], place: Place, wanted: JobFilter) -> Iterator[tuple[Place, Row]]:
+        """The jobs behind a place, each with its own, as far as their times may still be meant."""
+        due_from, due_before = wanted.between("due")
+        ended_from, ended_before = wanted.between("ended")
+        for state in states[states.index(place.state) :]:
+            here = place if place.state == state else Place.before(state)
+            more = True
+            while more:
+                here = here.skipping(due_from=due_from, ended_before=ended_before)
+                rows = jobs_behind(self._store, here, _COLUMNS, _BATCH)
+                more = len(rows) == _BATCH
+                for row in rows:
+                    if here.is_past(row, due_before=due_before, ended_from=ended_from):
+                        more = False
+                        break
+                    here = here.at(row)
+                    yield here, row
+
+    def _apply(self, change: Change, chosen: Sequence[str], now: int) -> None:
+        ids = json.dumps(chosen)
+        if change == "cancel":
+            self._store.execute(queries.CANCEL_ALL_PENDING, now, ids)
+            self._store.execute(queries.REQUEST_ALL_CANCELS, ids)
+        elif change == "redrive":
+            incarnations = json.dumps({job_id: self._mint_id() for job_id in chosen})
+            self._store.execute(queries.REDRIVE_ALL, incarnations, now)
+        else:
+            self._store.execute(queries.DROP_ALL_DEAD, ids)
+            self._store.execute(queries.DELETE_ATTEMPTS, ids)
+
+
+def _states(change: Change, wanted: JobFilter) -> Sequence[State]:
+    states = _STATES.get(change)
+    if states is None:
+        raise LunoraError("INVALID_INPUT", f"change is {shown(change)}; it must be one of {', '.join(_STATES)}")
+    if wanted.state is None:
+        return states
+    if wanted.state not in states:
+        raise LunoraError(
+            "INVALID_INPUT", f"state is {shown(wanted.state)}; to {change} them, jobs are {' or '.join(states)}"
+        )
+    return (wanted.state,)
+
+
+def _is_stopping(row: Row) -> bool:
+    """Whether its cancel has been asked for before: doing that again would be no change."""
+    return bool(row["state"] == "running" and row["cancel_requested"])
