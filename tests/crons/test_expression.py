@@ -145,6 +145,8 @@ def test_what_never_fires_is_known_at_once(text: str, why: str) -> None:
         ("0 0 ? * *", "the day of month field is '?': Cloudflare does not document ?; write *"),
         ("0 0 * * ?", "the day of week field is '?': Cloudflare does not document ?; write *"),
         ("0 0 * * 0-4", "write names, SUN for 0: SUN-THU"),
+        ("0 0 * * 0-7", "write names, SUN for 0: SUN-SAT"),
+        ("0 0 * * 0-7/2", "write names, SUN for 0: SUN-SAT/2"),
         ("0 0 * * 0,6", "write names, SUN for 0: SUN,SAT"),
         ("0 0 * * 5-0", "0 is not a weekday on Cloudflare"),
         ("0 0 * * 0L", "write names, SUN for 0: SUNL"),
