@@ -100,6 +100,36 @@ def test_stdout_holds_one_document_whatever_happens(lunora: Lunora, worker: Real
         assert done.out.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["jobs", "list", "--nonsense"],
+        ["jobs", "nonsense"],
+        ["nonsense"],
+        ["jobs", "get"],
+        ["jobs", "list", "--limit", "0"],
+        ["jobs", "list", "--url", "ftp://x"],
+        ["run", "m:f", "{"],
+        ["dead", "drop", "--all"],
+        ["crons", "next", "* * * * *", "--from", "soon"],
+    ],
+)
+def test_stdout_holds_one_document_also_for_a_command_line_that_makes_no_sense(
+    lunora: Lunora, arguments: list[str]
+) -> None:
+    pretty, done = lunora(*arguments), lunora(*arguments, "--format", "json")
+    assert (pretty.status, done.status) == (2, 2)
+    assert pretty.out == ""
+    assert done.json["error"]["code"] == "COMMAND_LINE_INVALID"
+    assert done.json["error"]["message"] in pretty.err
+    assert done.err == pretty.err
+
+
+def test_the_format_is_what_the_option_says_and_not_what_looks_like_it(lunora: Lunora) -> None:
+    assert lunora("run", "m:f", "--format json").out == ""
+    assert lunora("jobs", "get", "no/id", "--", "--format", "json").out == ""
+
+
 def test_text_of_a_worker_is_harmless_in_a_table_and_an_error(lunora: Lunora, scripted: Scripted) -> None:
     record = {
         "id": "j",
