@@ -161,6 +161,16 @@ def test_changed_sources_are_told_and_fired(capsys: pytest.CaptureFixture[str]) 
     ]
 
 
+def test_what_is_told_of_a_cron_holds_no_arguments(told: Callable[[], list[dict[str, Any]]]) -> None:
+    """Events end up in log files."""
+    rig = Rig()
+    rig.sources.following = [(DIGEST,)]
+    rig.at(EIGHT)
+    crons, _ = told()
+    assert [cron["name"] for cron in crons["crons"]] == ["digest"]
+    assert "args" not in crons["crons"][0]
+
+
 def test_it_stops_within_a_second_and_tells_nothing_more(told: Callable[[], list[dict[str, Any]]]) -> None:
     rig, goes_on = Rig(SWEEP), threading.Event()
 

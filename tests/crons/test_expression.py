@@ -77,6 +77,21 @@ def test_two_restricted_day_fields_are_refused_with_two_jobs_to_write(
 
 
 @pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("0 4 1 * 1-5", "(1-5, on Cloudflare SUN-THU)"),
+        ("0 4 1 * 2#1", "(2#1, on Cloudflare MON#1)"),
+        ("0 4 1 * MON", "(MON)"),
+    ],
+)
+def test_digits_beside_a_day_of_the_month_are_told_by_name(text: str, said: str) -> None:
+    """Whoever takes one of the two jobs has to see which days it has."""
+    with pytest.raises(LunoraError, match="CRON_DAYS_AMBIGUOUS") as refused:
+        CronExpression.parse(text)
+    assert said in refused.value.message
+
+
+@pytest.mark.parametrize(
     ("text", "why"),
     [
         ("0 0 31 2 *", "such a day (31)"),  # pallets-eco/croniter#141
