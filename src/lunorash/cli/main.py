@@ -7,6 +7,7 @@ With ``--format json`` the last two have a document too, ``{"error": {"code", "m
 from __future__ import annotations
 
 import sys
+from io import TextIOWrapper
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -21,6 +22,7 @@ from lunorash.cli.local_server import DEFAULT_PORT, vendor_packages
 from lunorash.cli.options import FormatOption, LinesOption, ProjectOption
 from lunorash.cli.output import Format, Output
 from lunorash.cli.run import run
+from lunorash.errors import LunoraError
 
 __all__ = ["app", "main"]
 
@@ -148,22 +150,32 @@ app.add_typer(crons.app, name="crons")
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line; returns the exit status."""
     given = sys.argv[1:] if arguments is None else arguments
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # names may hold what the encoding of a pipe lacks
     try:
         status = app(given, prog_name="lunora", standalone_mode=False)
     except SystemExit as ended:
         return ended.code if isinstance(ended.code, int) else 1
     except _UsageError as error:
         error.show()  # on stderr, with how it is used
-        told = {"code": "COMMAND_LINE_INVALID", "message": error.format_message()}
-        Output(_asked_format(given)).document({"error": told})
+        refused = {"code": "COMMAND_LINE_INVALID", "message": error.format_message()}
+        Output(_asked_format(given)).document({"error": refused})
         return 2
     except Exception as error:
+        told = _about_file(error) if isinstance(error, OSError) and error.filename is not None else error
         # our own and pytest-workers' say what to do; anything else is a bug, and its traceback helps
-        if getattr(error, "code", None) is None:
+        if getattr(told, "code", None) is None:
             raise
-        Output(_asked_format(given)).fail(error)
+        Output(_asked_format(given)).fail(told)
         return 1
     return status if isinstance(status, int) else 0
+
+
+def _about_file(error: OSError) -> LunoraError:
+    """A disk that is full, a file that may not be written, a folder that is in the way: nothing of it is our bug."""
+    which = error.filename if error.filename2 is None else error.filename2
+    return LunoraError("FILE_UNUSABLE", f"{which}: {error.strerror}. Put that right and run the command again")
 
 
 def _asked_format(arguments: list[str]) -> Format:
