@@ -17,7 +17,8 @@ from pytest_workers.errors import (
     PythonFlagMissingError,
 )
 
-FILE_NAMES = ("wrangler.jsonc", "wrangler.json", "wrangler.toml")
+# In the order in which wrangler looks for them.
+FILE_NAMES = ("wrangler.json", "wrangler.jsonc", "wrangler.toml")
 PYTHON_FLAG = "python_workers"
 # The flags that select the locally made bundle; each run needs all three.
 LOCAL_FLAGS = (PYTHON_FLAG, "python_workers_development", "experimental")
