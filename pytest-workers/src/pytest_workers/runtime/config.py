@@ -51,7 +51,7 @@ class WranglerConfig:
             file_name: a name other than wrangler's default ones, relative to `folder`.
 
         Returns:
-            The configuration. wrangler.jsonc is preferred to wrangler.json, and that to wrangler.toml.
+            The configuration. Of several wrangler takes wrangler.json, before wrangler.jsonc and wrangler.toml.
 
         Raises:
             ConfigMissingError: (CONFIG_MISSING) there is no such file.
