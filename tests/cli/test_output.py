@@ -131,6 +131,7 @@ def test_a_file_that_is_in_the_way_is_named_and_no_traceback(lunora: Lunora, tmp
     done = lunora("codegen", "--format", "json")
     assert (done.status, done.json["error"]["code"]) == (1, "FILE_UNUSABLE")
     assert f"{tmp_path}/lunora/_generated/crons.py" in done.err
+    assert not list(tmp_path.rglob("*.new")), "nothing half-written is left"
 
 
 def test_what_the_encoding_of_a_pipe_lacks_is_escaped(tmp_path: Path) -> None:
