@@ -57,13 +57,14 @@ def test_another_file_name(tmp_path: Path) -> None:
     assert config(tmp_path, GOOD, "other.jsonc").path.name == "other.jsonc"
 
 
-def test_jsonc_is_preferred(tmp_path: Path) -> None:
+def test_the_file_is_the_one_that_wrangler_takes(tmp_path: Path) -> None:
     config(tmp_path, 'name = "t"', "wrangler.toml")
     assert config(tmp_path, GOOD).path.name == "wrangler.jsonc"
+    assert config(tmp_path, GOOD, "wrangler.json").path.name == "wrangler.json"
 
 
 def test_missing(tmp_path: Path) -> None:
-    with pytest.raises(ConfigMissingError, match=r"wrangler\.jsonc or wrangler\.json or wrangler\.toml") as caught:
+    with pytest.raises(ConfigMissingError, match=r"wrangler\.json or wrangler\.jsonc or wrangler\.toml") as caught:
         WranglerConfig.find(tmp_path)
     assert caught.value.code == "CONFIG_MISSING"
 

@@ -106,6 +106,21 @@ def test_a_missing_token_names_the_places_where_it_was_looked_for(tmp_path: Path
         find_token(tmp_path, {})
 
 
+def test_the_file_is_read_as_wrangler_reads_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "elsewhere")
+    (tmp_path / ".dev.vars").write_text(f'{TOKEN}="a${{HOME}}b"\n')
+    assert find_token(tmp_path, {})[0] == "a${HOME}b"
+
+
+def test_a_file_that_is_no_text_is_refused_and_not_shown(lunora: Lunora, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(TOKEN)
+    Path(".dev.vars").write_bytes(f"{TOKEN}=hunter2".encode() + b"\xff")
+    done = lunora("jobs", "list", "--format", "json")
+    assert (done.status, done.json["error"]["code"]) == (1, "DEV_VARS_UNREADABLE")
+    assert "it is not UTF-8" in done.err
+    assert "hunter2" not in done.out + done.err
+
+
 @pytest.mark.parametrize("token", ["a b", "a\nb", "tökén", "a\x7f"])
 def test_a_token_that_no_header_carries_is_refused_and_not_shown(tmp_path: Path, token: str) -> None:
     with pytest.raises(LunoraError) as raised:

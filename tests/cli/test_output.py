@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 
@@ -98,6 +99,68 @@ def test_stdout_holds_one_document_whatever_happens(lunora: Lunora, worker: Real
         done = lunora(*arguments, *option, "--url", worker.url)
         assert isinstance(done.json, dict)
         assert done.out.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["jobs", "list", "--nonsense"],
+        ["jobs", "nonsense"],
+        ["nonsense"],
+        ["jobs", "get"],
+        ["jobs", "list", "--limit", "0"],
+        ["jobs", "list", "--url", "ftp://x"],
+        ["run", "m:f", "{"],
+        ["dead", "drop", "--all"],
+        ["crons", "next", "* * * * *", "--from", "soon"],
+    ],
+)
+def test_stdout_holds_one_document_also_for_a_command_line_that_makes_no_sense(
+    lunora: Lunora, arguments: list[str]
+) -> None:
+    pretty, done = lunora(*arguments), lunora(*arguments, "--format", "json")
+    assert (pretty.status, done.status) == (2, 2)
+    assert pretty.out == ""
+    assert done.json["error"]["code"] == "COMMAND_LINE_INVALID"
+    assert done.json["error"]["message"] in pretty.err
+    assert done.err == pretty.err
+
+
+def test_a_file_that_is_in_the_way_is_named_and_no_traceback(lunora: Lunora, tmp_path: Path) -> None:
+    (tmp_path / "lunora/_generated/crons.py").mkdir(parents=True)
+    done = lunora("codegen", "--format", "json")
+    assert (done.status, done.json["error"]["code"]) == (1, "FILE_UNUSABLE")
+    assert f"{tmp_path}/lunora/_generated/crons.py" in done.err
+    assert not list(tmp_path.rglob("*.new")), "nothing half-written is left"
+
+
+def test_what_the_encoding_of_a_pipe_lacks_is_escaped(tmp_path: Path) -> None:
+    (tmp_path / "lunora").mkdir()
+    (tmp_path / "lunora/crons.py").write_text(
+        "from lunorash.server import cron_jobs\n"
+        "from lunora._generated.workflows import workflows\n"
+        "cron_jobs().hourly('übrig', {'minute_utc': 0}, workflows.tidy)\n",
+        encoding="utf-8",
+    )
+    (tmp_path / "lunora/workflows.py").write_text(
+        "from workers import WorkflowEntrypoint\nclass Tidy(WorkflowEntrypoint): ...\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "lunorash.cli.main", "crons", "list", "--offline"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "\\xfcbrig" in done.stdout
+
+
+def test_the_format_is_what_the_option_says_and_not_what_looks_like_it(lunora: Lunora) -> None:
+    assert lunora("run", "m:f", "--format json").out == ""
+    assert lunora("jobs", "get", "no/id", "--", "--format", "json").out == ""
 
 
 def test_text_of_a_worker_is_harmless_in_a_table_and_an_error(lunora: Lunora, scripted: Scripted) -> None:

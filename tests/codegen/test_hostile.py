@@ -57,9 +57,9 @@ def test_a_large_app_is_quick(project: Project) -> None:
         for number in range(100)
     )
     project.write({f"m{number}.py": HEAD + body for number in range(20)}).generate()
-    began = time.perf_counter()
+    began = time.process_time()  # the machine may be busy with other things
     assert generate(project.folder).changes == ()
-    assert time.perf_counter() - began < 5
+    assert time.process_time() - began < 5
 
 
 def test_modules_may_import_from_each_other_in_circles(project: Project) -> None:

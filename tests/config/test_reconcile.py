@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -103,15 +103,30 @@ def test_the_list_of_an_app_without_crons_is_emptied_and_not_removed(tmp_path: P
     assert config_of(project)["triggers"] == {"crons": []}
 
 
-def test_the_configuration_is_written_before_the_record(tmp_path: Path) -> None:
+def test_a_hand_written_cron_stays_when_a_job_of_the_same_expression_comes_and_goes(tmp_path: Path) -> None:
+    before = '{"triggers": {"crons": ["0 3 * * *", "0 8 * * MON" /* mine */]}}'
+    project = project_of(tmp_path, before, entry="")
+    run(project, App(crons=("*/5 * * * *", "0 8 * * MON")))
+    assert config_of(project)["triggers"]["crons"] == ["*/5 * * * *", "0 3 * * *", "0 8 * * MON"]
+    assert owned(project) == {"triggers.crons": ["*/5 * * * *"]}
+    run(project, App(crons=("0 8 * * MON",)))
+    run(project, App())
+    assert (project / "wrangler.jsonc").read_text() == before
+
+
+@pytest.mark.parametrize("then", [("0 8 * * MON", "0 9 * * *"), ()])
+def test_a_run_that_is_cut_short_between_the_configuration_and_the_record_loses_no_trigger_from_sight(
+    tmp_path: Path, then: tuple[str, ...]
+) -> None:
+    """What is added is on record first; what is removed leaves the record last."""
     project = project_of(tmp_path, '{"triggers": {"crons": ["0 3 * * *"]}}', entry="")
+    run(project, App(crons=("0 8 * * MON",)))
     generated = (FileChange("lunora/_generated/x.py", None, b""),)
-    generation = with_bindings(Generation(project, (), (), (), generated, _crons("0 8 * * MON")))
-    assert [change.file for change in generation.changes] == ["lunora/_generated/x.py", "wrangler.jsonc", RECORD]
-    assert generation.changes[1].after is not None
-    # cut short between the two, the next run ends up where this one would have
-    (project / "wrangler.jsonc").write_bytes(generation.changes[1].after)
-    assert [change.file for change in run(project, App(crons=("0 8 * * MON",))).changes] == [RECORD]
+    generation = with_bindings(Generation(project, (), (), (), generated, _crons(*then)))
+    for change in generation.changes[1:2]:
+        replace(generation, changes=(change,)).write()
+    run(project, App(crons=then))
+    assert config_of(project)["triggers"]["crons"] == [*then, "0 3 * * *"]
     run(project, App())
     assert config_of(project)["triggers"]["crons"] == ["0 3 * * *"]
 
@@ -374,7 +389,7 @@ def test_what_cannot_be_used_is_refused_and_left_alone(tmp_path: Path, name: str
 
 
 HAND = ["0 3 * * *", "7 7 * * 3", "not a cron"]
-OURS = ["0 8 * * MON", "*/5 * * * *", "0 * * * *", "0 9 * * *"]
+OURS = [HAND[0], "0 8 * * MON", "*/5 * * * *", "0 * * * *", "0 9 * * *"]
 COMMENT = st.sampled_from(["", "", " // c\n", ' /* "]}, */ ', "\n", "\r\n    ", "\t"])
 
 
@@ -425,7 +440,8 @@ def test_through_all_lives_of_an_app_what_people_wrote_stays(
             by_hand = before.get("triggers", {}).get("crons")
             if by_hand is not None:
                 off = by_hand == [] and after is not config
-                assert after["triggers"]["crons"] == ([] if off else [*app.crons, *by_hand])
+                ours = [cron for cron in app.crons if cron not in by_hand]
+                assert after["triggers"]["crons"] == ([] if off else [*ours, *by_hand])
             assert after.get("migrations", [])[: len(before.get("migrations", []))] == before.get("migrations", [])
             assert {binding["name"] for binding in after["durable_objects"]["bindings"]} >= {"SCHEDULER", "SHARD"}
     run(project, App())

@@ -59,7 +59,7 @@ def test_seven_is_saturday() -> None:
     [
         ("0 16 */2 * SAT", ("*/2", "SAT"), "0 16 */2 * *", "0 16 * * SAT"),  # pallets-eco/croniter#40
         ("0 4 1 * MON-FRI", ("1", "MON-FRI"), "0 4 1 * *", "0 4 * * MON-FRI"),  # harrisiirak/cron-parser#173
-        ("0 4 1 * 1-5", ("1", "1-5"), "0 4 1 * *", "0 4 * * SUN-THU"),
+        ("0 4 1 * 1-5", ("1", "1-5, on Cloudflare SUN-THU"), "0 4 1 * *", "0 4 * * SUN-THU"),
         ("0 4 1-31 * MON", ("1-31", "MON"), "0 4 * * *", "0 4 * * MON"),
         ("0 4 */1 * MON", ("*/1", "MON"), "0 4 * * *", "0 4 * * MON"),
         ("0 4 15 * SUN-SAT", ("15", "SUN-SAT"), "0 4 15 * *", "0 4 * * *"),
@@ -74,6 +74,21 @@ def test_two_restricted_day_fields_are_refused_with_two_jobs_to_write(
     assert refused.value.code == "CRON_DAYS_AMBIGUOUS"
     assert f"the day of month ({both[0]}) and the day of week ({both[1]})" in refused.value.message
     assert f'two jobs, "{one}" and "{other}"' in refused.value.message
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("0 4 1 * 1-5", "(1-5, on Cloudflare SUN-THU)"),
+        ("0 4 1 * 2#1", "(2#1, on Cloudflare MON#1)"),
+        ("0 4 1 * MON", "(MON)"),
+    ],
+)
+def test_digits_beside_a_day_of_the_month_are_told_by_name(text: str, said: str) -> None:
+    """Whoever takes one of the two jobs has to see which days it has."""
+    with pytest.raises(LunoraError, match="CRON_DAYS_AMBIGUOUS") as refused:
+        CronExpression.parse(text)
+    assert said in refused.value.message
 
 
 @pytest.mark.parametrize(
@@ -145,6 +160,8 @@ def test_what_never_fires_is_known_at_once(text: str, why: str) -> None:
         ("0 0 ? * *", "the day of month field is '?': Cloudflare does not document ?; write *"),
         ("0 0 * * ?", "the day of week field is '?': Cloudflare does not document ?; write *"),
         ("0 0 * * 0-4", "write names, SUN for 0: SUN-THU"),
+        ("0 0 * * 0-7", "write names, SUN for 0: SUN-SAT"),
+        ("0 0 * * 0-7/2", "write names, SUN for 0: SUN-SAT/2"),
         ("0 0 * * 0,6", "write names, SUN for 0: SUN,SAT"),
         ("0 0 * * 5-0", "0 is not a weekday on Cloudflare"),
         ("0 0 * * 0L", "write names, SUN for 0: SUNL"),

@@ -59,6 +59,15 @@ def test_a_class_that_the_entry_has_and_its_all_does_not_name(project: Project) 
     assert "SchedulerDO" in finding.message
 
 
+def test_an_entry_that_does_not_parse(project: Project) -> None:
+    project.write("src/worker.py", "\ndef\n")
+    (finding,) = project.findings(check_exports)
+    assert (finding.level.value, finding.code) == ("fail", "entry-unreadable")
+    assert "src/worker.py:2" in finding.message
+    report = project.report()
+    assert "check-not-made" not in report, "what else needs it does not say so again"
+
+
 def test_an_entry_with_an_import_of_everything_cannot_be_told(project: Project) -> None:
     project.replace("src/worker.py", "import SchedulerDO", "import *")
     assert project.says(check_exports) == [("info", "exports-unknown")]

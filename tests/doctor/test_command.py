@@ -134,6 +134,16 @@ def test_a_repair_that_fails_is_told(project: Project, capsys: pytest.CaptureFix
     assert (project.folder / "python_modules/mine.py").exists()
 
 
+def test_a_repair_of_what_is_no_text_is_made_or_told(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    (project.folder / ".dev.vars").write_bytes(b"LUNORA_ADMIN_TOKEN=hunter2\xff")
+    (project.folder / ".gitignore").write_bytes(b"\xff")
+    assert run(project, "--fix", "--format", "json") == 1
+    shown = capsys.readouterr()
+    assert json.loads(shown.out)["fixed"] == ["added .dev.vars to .gitignore"]
+    assert (project.folder / ".gitignore").read_bytes() == b"\xff\n.dev.vars\n"
+    assert "hunter2" not in shown.out + shown.err
+
+
 def test_a_folder_with_no_project_in_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["doctor", "--project", str(tmp_path)]) == 1
     assert "[FAIL] wrangler-missing" in capsys.readouterr().out

@@ -36,7 +36,9 @@ def test_line_and_column_are_told(project: Project) -> None:
 
 def test_toml_is_told_how_to_become_json(project: Project) -> None:
     project.remove("wrangler.jsonc").write("wrangler.toml", 'name = "app"\n')
-    assert project.says(check_configuration) == [("fail", "wrangler-toml")]
+    (finding,) = project.findings(check_configuration)
+    assert (finding.level.value, finding.code) == ("fail", "wrangler-toml")
+    assert finding.fix == "convert it"
 
 
 def test_the_flag_and_a_date_of_python_3_14(project: Project) -> None:

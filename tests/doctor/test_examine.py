@@ -48,7 +48,7 @@ def test_a_report_is_a_document() -> None:
 
 
 def test_a_check_that_cannot_be_made_says_so_and_the_others_are_made(project: Project) -> None:
-    project.write("src/worker.py", "def\n")
+    project.remove("requirements/worker.txt").write("pylock.toml", "[").write("python_modules/mine.py", "")
     report = project.report()
     assert report["check-not-made"] == "warn"
     assert report["toolchain-ok"] == "pass"

@@ -37,6 +37,12 @@ def test_what_is_no_origin(project: Project, origin: str) -> None:
     assert deployed(project, origin) == ("fail", "origin-invalid")
 
 
+@pytest.mark.parametrize("origin", [5, True, {"a": "b"}, ["https://app.example.com"]])
+def test_what_is_no_text_is_no_origin(project: Project, origin: Any) -> None:
+    project.configure(lambda config: config["vars"].update(LUNORA_ORIGIN_URL=origin))
+    assert project.says(check_origin) == [("fail", "origin-invalid")]
+
+
 def test_a_password_in_it_is_not_shown(project: Project) -> None:
     project.configure(lambda config: config["vars"].update(LUNORA_ORIGIN_URL="https://me:hunter2@example.com"))
     (finding,) = project.findings(check_origin)

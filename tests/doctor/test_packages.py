@@ -33,6 +33,23 @@ def test_dependencies_without_any_pins(project: Project) -> None:
     assert project.report()["toolchain-ok"] == "pass"
 
 
+def test_pins_without_what_this_library_needs(project: Project) -> None:
+    """As in a new project: the build provides the library, so its own dependencies are all there is to pin."""
+    project.write(
+        "pyproject.toml",
+        '[project]\nname = "app"\nversion = "1"\ndependencies = ["lunorash"]\n'
+        '[tool.pytest-workers]\nprovided = ["lunorash"]\n',
+    )
+    needed = ("croniter", "pydantic", "pyjwt", "workers-runtime-sdk")
+    project.write("requirements/worker.txt", "".join(f"{name}==99.0\n" for name in needed))
+    assert project.says(check_lock) == [("pass", "pins-ok")]
+    (finding,) = project.write("requirements/worker.txt", "").findings(check_lock)
+    assert (finding.level.value, finding.code) == ("fail", "pins-missing")
+    assert "lunorash needs pydantic" in finding.message
+    assert project.remove("requirements/worker.txt").says(check_lock) == [("fail", "pins-missing")]
+    assert project.write("pylock.toml", "").says(check_lock) == [], "pywrangler locks there"
+
+
 def test_packages_as_they_are_pinned(project: Project) -> None:
     assert project.says(check_vendored) == [("info", "packages-not-vendored")]
     assert project.says(check_wheels) == []

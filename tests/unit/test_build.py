@@ -314,3 +314,19 @@ def test_a_command_that_does_not_exist_is_refused(arguments: list[str], capsys: 
     assert main(arguments) == 2
     printed = capsys.readouterr()
     assert "Usage: lunora" in printed.out + printed.err
+
+
+@pytest.mark.parametrize("name", ["wrangler.jsonc", "wrangler.json"])
+def test_packages_are_vendored_whatever_the_configuration_is_called(
+    project: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without them the Worker would be deployed, and would not start."""
+    _write(project, {name: "{}", "src/worker.py": ""})
+    assert main(["build", "--project", str(project)]) == 1
+    assert "NPM_PACKAGE_MISSING" in capsys.readouterr().err, "it got as far as looking for what vendors them"
+
+
+def test_a_configuration_in_toml_is_refused(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _write(project, {"wrangler.toml": "", "src/worker.py": ""})
+    assert main(["build", "--project", str(project)]) == 1
+    assert "WRANGLER_TOML" in capsys.readouterr().err

@@ -120,4 +120,6 @@ class CronFiring:
         for cron in crons:
             until = (datetime.fromisoformat(cron["next"]) - now).total_seconds() * 1000
             lines.append(f"    {cron['name']}: {cron['english']}, next {cron['next']} ({distance(until)})")
-        self._output.event("crons", "\n".join(lines), crons=crons)
+        # without arguments: what is told here ends up in log files
+        told = [{name: value for name, value in cron.items() if name != "args"} for cron in crons]
+        self._output.event("crons", "\n".join(lines), crons=told)

@@ -65,6 +65,9 @@ def complete_dev_vars(
 
     Returns:
         the names that were added. A setting that is there is left as it is.
+
+    Raises:
+        LunoraError: ``DEV_VARS_UNREADABLE``.
     """
     path, example = project / FILE, project / EXAMPLE
     before = read_dev_vars(project)
@@ -82,8 +85,19 @@ def complete_dev_vars(
 
 
 def read_dev_vars(project: Path) -> dict[str, str]:
-    """The settings of local runs by name."""
-    return {name: value for name, value in dotenv_values(project / FILE).items() if value is not None}
+    """The settings of local runs by name; none if there is no file.
+
+    Raises:
+        LunoraError: ``DEV_VARS_UNREADABLE``.
+    """
+    try:
+        # wrangler, too, takes a ${...} in this file as it is written
+        values = dotenv_values(project / FILE, interpolate=False)
+    except (OSError, UnicodeDecodeError) as error:
+        # the error of a text that is not UTF-8 shows bytes of the file
+        why = (error.strerror or type(error).__name__) if isinstance(error, OSError) else "it is not UTF-8"
+        raise LunoraError("DEV_VARS_UNREADABLE", f"{project / FILE} cannot be read: {why}; save it as UTF-8") from None
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def _filled(line: str, token_bytes: Callable[[int], bytes]) -> str:

@@ -10,6 +10,7 @@ from lunorash.cli.build import write_generated
 from lunorash.cli.dev_vars import FILE, ensure_dev_vars
 from lunorash.codegen import generate
 from lunorash.config.reconcile import with_bindings
+from lunorash.config.wrangler import find_wrangler
 from lunorash.errors import LunoraError
 
 if TYPE_CHECKING:
@@ -36,10 +37,11 @@ def vendor_packages(project: Path, say: Callable[[str], None], *, refresh: bool 
         refresh: bring a folder that is there in step with the pins as well.
 
     Raises:
-        LunoraError: ``RUNTIME_NOT_INSTALLED`` when they are not there and the package pytest-workers is not either.
+        LunoraError: ``RUNTIME_NOT_INSTALLED`` when they are not there and the package pytest-workers is not either;
+            ``WRANGLER_TOML``.
         pytest_workers.errors.WorkersError: whatever is missing or does not fit, with the way out.
     """
-    if ((project / "python_modules").is_dir() and not refresh) or not (project / "wrangler.jsonc").is_file():
+    if ((project / "python_modules").is_dir() and not refresh) or find_wrangler(project) is None:
         return
     try:
         from pytest_workers.runtime import Project

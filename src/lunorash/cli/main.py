@@ -1,13 +1,16 @@
 """The `lunora` command: every command with its options; what each does is in a file of its name.
 
 Exit statuses: 0 when it was done, 1 when it failed or found something wrong, 2 for a command line that makes no sense.
+With ``--format json`` the last two have a document too, ``{"error": {"code", "message"}}``, unless a command says more.
 """
 
 from __future__ import annotations
 
 import sys
+from io import TextIOWrapper
+from itertools import pairwise
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -19,8 +22,12 @@ from lunorash.cli.local_server import DEFAULT_PORT, vendor_packages
 from lunorash.cli.options import FormatOption, LinesOption, ProjectOption
 from lunorash.cli.output import Format, Output
 from lunorash.cli.run import run
+from lunorash.errors import LunoraError
 
 __all__ = ["app", "main"]
+
+_UsageError: Final[Any] = typer.BadParameter.__base__
+"""Whatever is wrong with a command line; typer exports only this one kind of it."""
 
 app = typer.Typer(
     name="lunora",
@@ -144,23 +151,40 @@ app.add_typer(crons.app, name="crons")
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line; returns the exit status."""
     given = sys.argv[1:] if arguments is None else arguments
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # names may hold what the encoding of a pipe lacks
     try:
-        app(given, prog_name="lunora")
+        status = app(given, prog_name="lunora", standalone_mode=False)
     except SystemExit as ended:
         return ended.code if isinstance(ended.code, int) else 1
+    except _UsageError as error:
+        error.show()  # on stderr, with how it is used
+        refused = {"code": "COMMAND_LINE_INVALID", "message": error.format_message()}
+        Output(_asked_format(given)).document({"error": refused})
+        return 2
     except Exception as error:
+        told = _about_file(error) if isinstance(error, OSError) and error.filename is not None else error
         # our own and pytest-workers' say what to do; anything else is a bug, and its traceback helps
-        if getattr(error, "code", None) is None:
+        if getattr(told, "code", None) is None:
             raise
-        Output(_asked_format(given)).fail(error)
+        Output(_asked_format(given)).fail(told)
         return 1
-    return 0
+    return status if isinstance(status, int) else 0
+
+
+def _about_file(error: OSError) -> LunoraError:
+    """A disk that is full, a file that may not be written, a folder that is in the way: nothing of it is our bug."""
+    which = error.filename if error.filename2 is None else error.filename2
+    return LunoraError("FILE_UNUSABLE", f"{which}: {error.strerror}. Put that right and run the command again")
 
 
 def _asked_format(arguments: list[str]) -> Format:
     """The format that a command line asks for, wherever it stands in it."""
-    text = " ".join(arguments)
-    return Format.JSON if "--format json" in text or "--format=json" in text else Format.PRETTY
+    options = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    asked = [option.removeprefix("--format=") for option in options if option.startswith("--format=")]
+    asked += [value for option, value in pairwise(options) if option == "--format"]
+    return Format.JSON if Format.JSON in asked else Format.PRETTY
 
 
 if __name__ == "__main__":

@@ -66,10 +66,10 @@ def _add_settings(*names: str) -> _Repair:
 
 def _ignore_dev_vars(project: Path, _say: Callable[[str], None]) -> Iterator[str]:
     path = project / ".gitignore"
-    text = path.read_text(encoding="utf-8") if path.is_file() else ""
-    gap = "\n" if text and not text.endswith("\n") else ""
-    with path.open("a", encoding="utf-8") as file:
-        file.write(f"{gap}{FILE}\n")
+    before = path.read_bytes() if path.is_file() else b""
+    gap = "\n" if before and not before.endswith(b"\n") else ""
+    with path.open("ab") as file:
+        file.write(f"{gap}{FILE}\n".encode())
     yield f"added {FILE} to .gitignore"
 
 

@@ -168,10 +168,14 @@ def _replace(path: Path, content: bytes) -> None:
     """Give a file another content: a crash leaves the one or the other. Somebody wrote half of wrangler.jsonc."""
     path = path.resolve()  # a link stays one
     written = path.with_name(f".{path.name}.new")
-    written.write_bytes(content)
-    if path.exists():
-        shutil.copymode(path, written)
-    written.replace(path)
+    try:
+        written.write_bytes(content)
+        if path.exists():
+            shutil.copymode(path, written)
+        written.replace(path)
+    except OSError:
+        written.unlink(missing_ok=True)
+        raise
 
 
 def _notices(project: Path, crons: Sequence[AppCron]) -> tuple[Diagnostic, ...]:

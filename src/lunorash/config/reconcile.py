@@ -28,8 +28,10 @@ def with_bindings(generation: Generation) -> Generation:
     """Add to a generation what its wrangler configuration needs: bindings, migrations, workflows, queues and crons.
 
     What somebody wrote there stays as it is. Only crons are ever removed, and only those that an earlier run wrote,
-    which ``lunora/wrangler.lock.json`` tells. The record comes after the configuration: a run that is cut short
-    between the two has written what the next one writes again. A project without a configuration is left without.
+    which ``lunora/wrangler.lock.json`` tells. That record is written before the configuration if it only grows, and
+    after it otherwise, so that the next run ends where one that is cut short between the two would have; only what
+    that one has added while it removed others counts as written by hand. A project without a configuration is left
+    without.
 
     Args:
         generation: of the project.
@@ -51,17 +53,15 @@ def with_bindings(generation: Generation) -> Generation:
     bindings, notices = _bindings(config, generation)
     crons, owned, remarks = _crons(config, generation.triggers, record)
     edits = [*bindings, *crons]
-    changes = list(generation.changes)
+    recorded = record.change(owned)
+    changes = [] if recorded is None else [recorded]
     if edits:
         text = edited(text, edits)
         _check(path, config, edits, text)
-        changes.append(FileChange(path.name, before, text.encode()))
-    recorded = record.change(owned)
-    if recorded is not None:
-        changes.append(recorded)
+        changes.insert(len(changes) if record.within(owned) else 0, FileChange(path.name, before, text.encode()))
     located = [Diagnostic(path.name, line_of(text, remark.path), remark.code, remark.message) for remark in remarks]
     told = unique([*_about_files(path, record), *notices, *located])
-    return replace(generation, changes=tuple(changes), notices=(*generation.notices, *told))
+    return replace(generation, changes=(*generation.changes, *changes), notices=(*generation.notices, *told))
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,10 +113,10 @@ def _crons(
             continue
         edits += list_edits(path, crons)
         # an environment's list that we emptied is still ours to fill
-        if generated or (scope.environment is not None and recorded is not None):
-            owned[key] = list(generated)
-        for index, by_hand in enumerate(crons.by_hand, len(generated)):
-            ours = same_meaning(by_hand, generated)
+        if crons.generated or (scope.environment is not None and recorded is not None):
+            owned[key] = list(crons.generated)
+        for index, by_hand in enumerate(crons.by_hand, len(crons.generated)):
+            ours = same_meaning(by_hand, [each for each in generated if each != by_hand])
             if ours is not None:
                 message = (
                     f"{shown(by_hand)} was written by hand and means the same as {shown(ours)} of the app: Cloudflare "

@@ -52,6 +52,14 @@ class Record:
             return cls(content, None)
         return cls(content, lists)
 
+    def within(self, owned: Mapping[str, Sequence[str]]) -> bool:
+        """Whether all that is on record is owned still.
+
+        Args:
+            owned: for each list what is ours in it.
+        """
+        return all(set(each) <= set(owned.get(key, ())) for key, each in (self.owned or {}).items())
+
     def change(self, owned: Mapping[str, Sequence[str]]) -> FileChange | None:
         """What makes the record say what is owned now. A damaged one is left to be looked at.
 

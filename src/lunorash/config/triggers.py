@@ -1,4 +1,4 @@
-"""``triggers.crons``: the app's expressions first, then what somebody wrote there by hand."""
+"""``triggers.crons``: the expressions that we add for the app first, then what somebody wrote there by hand."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class Crons:
 
     Args:
         current: as it is.
-        generated: what the app needs.
-        by_hand: what is neither needed now nor was written by us: it stays.
+        generated: what the app needs, except what somebody had written there before.
+        by_hand: what was not written by us: it stays, also if the app needs it for a while.
     """
 
     current: tuple[str, ...]
@@ -50,9 +50,8 @@ def wanted_crons(scope: Scope, generated: Sequence[str], recorded: Sequence[str]
     current = triggers.crons if triggers else None
     if scope.environment is not None and (triggers is None or (current == [] and recorded is None)):
         return None
-    ours = {*generated, *(recorded or ())}
-    by_hand = tuple(expression for expression in current or () if expression not in ours)
-    return Crons(tuple(current or ()), tuple(generated), by_hand)
+    by_hand = tuple(expression for expression in current or () if expression not in (recorded or ()))
+    return Crons(tuple(current or ()), tuple(each for each in generated if each not in by_hand), by_hand)
 
 
 def list_edits(path: tuple[str, ...], crons: Crons) -> list[Edit]:

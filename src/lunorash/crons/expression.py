@@ -24,7 +24,17 @@ from lunorash.crons.days import (
     read_day_of_week,
     write_days,
 )
-from lunorash.crons.fields import DAY_OF_MONTH, FIELDS, HOUR, MINUTE, MONTH, FieldError, read_values, write_values
+from lunorash.crons.fields import (
+    DAY_OF_MONTH,
+    FIELDS,
+    HOUR,
+    MINUTE,
+    MONTH,
+    WEEKDAY_DIGITS,
+    FieldError,
+    read_values,
+    write_values,
+)
 from lunorash.crons.fires import CRONITER_YEARS, calendar_fires, croniter_fires
 from lunorash.crons.notices import notices_about
 from lunorash.errors import LunoraError, shown
@@ -106,11 +116,14 @@ class CronExpression:
                 f"{write_values(MINUTE, minutes)} {write_values(HOUR, hours)}",
                 write_values(MONTH, set(months)),
             )
-            either = f'"{time} {write_days(on_days)[0]} {month} *"', f'"{time} * {month} {write_days(on_weekdays)[1]}"'
+            weekdays = write_days(on_weekdays)[1]
+            either = f'"{time} {write_days(on_days)[0]} {month} *"', f'"{time} * {month} {weekdays}"'
+            in_digits = WEEKDAY_DIGITS.search(day_of_week) is not None
+            written = f"{day_of_week}, on Cloudflare {weekdays}" if in_digits else day_of_week
             raise LunoraError(
                 "CRON_DAYS_AMBIGUOUS",
                 f"the cron expression {shown(text)} restricts the day of month ({day_of_month}) and the day of week "
-                f"({day_of_week}); Cloudflare does not document whether both must match or either. For either make "
+                f"({written}); Cloudflare does not document whether both must match or either. For either make "
                 f"two jobs, {' and '.join(either)}; for both make one of them and look at the other day inside it. "
                 "A day field that restricts nothing is written *",
             )

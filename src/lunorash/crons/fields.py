@@ -154,7 +154,8 @@ def read_value(field: Field, text: str, word: str) -> int:
     number = read_number(word)
     if field is DAY_OF_WEEK and number == 0:
         # refused at deploy with code 10100 (cloudflare/workers-sdk#8674)
-        names = WEEKDAY_DIGITS.sub(lambda digit: field.names[int(digit[0]) % 7], text)
+        # Unix has two Sundays: from 0 to 7 is the whole week, and not from Sunday to Sunday
+        names = WEEKDAY_DIGITS.sub(lambda digit: field.names[int(digit[0]) % 7], text.replace("0-7", "0-6"))
         raise field.refused(
             text, f"0 is not a weekday on Cloudflare, which counts from 1 = Sunday; write names, SUN for 0: {names}"
         )

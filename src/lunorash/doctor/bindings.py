@@ -9,17 +9,22 @@ from lunorash.doctor.environment import Environment
 from lunorash.doctor.evidence import Evidence
 from lunorash.doctor.finding import Finding, failed, noted, passed
 from lunorash.doctor.needs import needs
+from lunorash.errors import LunoraError
 
 __all__ = ["check_bindings", "check_exports", "check_migrations"]
 
 
 def check_exports(evidence: Evidence) -> Iterator[Finding]:
-    """``declared-export-missing``: a class that is needed or bound, and that the entry does not export."""
+    """``declared-export-missing``: a class that is needed or bound, and not exported; ``entry-unreadable``."""
+    try:
+        exported = evidence.exported
+    except LunoraError as error:
+        yield failed("entry-unreadable", error.message, "correct it there")
+        return
     wanted = {need.class_name: "the app needs it" for need in needs(evidence)}
     for environment in evidence.environments:
         for name in _own_classes(environment):
             wanted.setdefault(name, f"it is bound {environment.where}")
-    exported = evidence.exported
     if exported is None:
         yield noted(
             "exports-unknown",

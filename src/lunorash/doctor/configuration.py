@@ -23,7 +23,12 @@ def check_configuration(evidence: Evidence) -> Iterator[Finding]:
         found, _ = evidence.config_file, evidence.config
     except LunoraError as error:
         code = _CODES.get(error.code, kebab(error.code))
-        yield failed(code, error.message, "correct it; `npx wrangler deploy --dry-run` checks it too")
+        fix = (
+            "convert it"
+            if error.code == "WRANGLER_TOML"
+            else "correct it; `npx wrangler deploy --dry-run` checks it too"
+        )
+        yield failed(code, error.message, fix)
         return
     if found is None:
         yield failed(

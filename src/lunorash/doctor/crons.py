@@ -33,7 +33,12 @@ def check_triggers_in_sync(evidence: Evidence) -> Iterator[Finding]:
     """``triggers-stale``: ``triggers.crons`` is not what codegen would write; ``wrangler-stale`` for anything else."""
     if not evidence.has_app or evidence.generation.diagnostics or evidence.config_file is None:
         return
-    reconciled = evidence.reconciled
+    try:
+        reconciled = evidence.reconciled
+    except LunoraError as error:
+        if error.code != "ENTRY_UNREADABLE":
+            raise
+        return  # the check of exports tells it
     for notice in reconciled.notices:
         # those of the sources, and exports, have checks of their own
         if notice not in evidence.generation.notices and notice.code != "CLASS_NOT_EXPORTED":
@@ -63,7 +68,10 @@ def check_triggers_in_sync(evidence: Evidence) -> Iterator[Finding]:
 
 
 def check_cron_notices(evidence: Evidence) -> Iterator[Finding]:
-    """``cron-refused`` for what Cloudflare would not take, ``cron-numeric-weekday``, and ``cron-notice``."""
+    """``cron-refused`` for what Cloudflare would not take, ``cron-numeric-weekday``, and ``cron-notice``.
+
+    Somebody may have deployed an expression that we would not write: ``cron-days-ambiguous``, ``cron-never-fires``.
+    """
     told: set[str] = set()
     if evidence.has_app:
         for cron in evidence.generation.crons:
@@ -108,7 +116,11 @@ def _read(cron: Any, environment: Environment) -> Iterator[Finding]:
     try:
         expression = CronExpression.parse(cron).that_fires()
     except LunoraError as error:
-        yield failed("cron-refused", f"triggers.crons {environment.where}: {error.message}", "correct it there")
+        told = f"triggers.crons {environment.where}: {error.message}"
+        if error.code == "CRON_EXPR_INVALID":
+            yield failed("cron-refused", told, "correct it there")
+        else:
+            yield warned(kebab(error.code), told, "correct it there, or take it out")
         return
     for notice in expression.notices:
         yield _notice(notice, f"triggers.crons {environment.where}: {shown(cron)}")

@@ -112,6 +112,14 @@ class Evidence:
         """Whether there is a ``.dev.vars``, readable or not."""
         return (self.project / DEV_VARS).is_file()
 
+    @property
+    def tells_local_settings(self) -> bool:
+        """Whether there is a ``.dev.vars`` that can be read; of one that cannot a check of its own tells."""
+        try:
+            return self.dev_vars is not None
+        except (OSError, UnicodeDecodeError):
+            return False
+
     @cached_property
     def dev_vars(self) -> dict[str, str] | None:
         """The settings of local runs, None when there is no ``.dev.vars``.

@@ -16,7 +16,7 @@ _GENERATE: Final = "run `lunora codegen`; `lunora dev`, `lunora build` and `luno
 
 
 def check_sources(evidence: Evidence) -> Iterator[Finding]:
-    """Every problem that codegen reports, by its own code: ``cron-target-not-internal``, ``function-no-context``, …"""
+    """Every problem that codegen reports, by its own code: ``cron-target-invalid``, ``cron-expr-invalid``, …"""
     if not evidence.has_app:
         yield noted("app-missing", "there is no folder lunora/, so there are no functions to look at")
         return

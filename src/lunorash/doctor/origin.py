@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from lunorash.doctor.environment import Environment
 from lunorash.doctor.evidence import DEV_VARS, Evidence
 from lunorash.doctor.finding import Finding, failed, passed, warned
-from lunorash.errors import LunoraError
+from lunorash.errors import LunoraError, shown
 from lunorash.scheduler.settings import read_loopback, read_origin
 
 __all__ = ["check_local_origin", "check_origin"]
@@ -33,8 +33,8 @@ def check_origin(evidence: Evidence) -> Iterator[Finding]:
 
 def check_local_origin(evidence: Evidence) -> Iterator[Finding]:
     """``dev-vars-missing-origin``; ``origin-invalid``, ``origin-not-https`` and ``dispatch-invalid`` for local runs."""
-    # where there is no .dev.vars that is a finding of its own
-    if evidence.uses_scheduler and (evidence.has_dev_vars or evidence.local_settings.get(_NAME)):
+    # a .dev.vars that is not there, or cannot be read, is a finding of its own
+    if evidence.uses_scheduler and (evidence.tells_local_settings or evidence.local_settings.get(_NAME)):
         yield _check_local(evidence.local_settings)
 
 
@@ -55,6 +55,13 @@ def _check_local(settings: Mapping[str, Any]) -> Finding:
 
 def _check_deployed(environment: Environment) -> Finding:
     where = environment.where
+    if not isinstance(environment.vars.get(_NAME, ""), str):
+        written = shown(environment.vars[_NAME])
+        return failed(
+            "origin-invalid",
+            f"{_NAME} is {written} {where}; it must be a text",
+            'write it in quotes: "https://app.example.com"',
+        )
     settings = SimpleNamespace(**environment.vars)
     try:
         loopback = read_loopback(settings)

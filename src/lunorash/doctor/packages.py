@@ -13,6 +13,7 @@ from packaging.tags import Tag, compatible_tags, cpython_tags, parse_tag
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion
 from pytest_workers.errors import WorkersError
+from pytest_workers.runtime import Project
 from pytest_workers.runtime.pins import Pin, check_complete, read_pins
 from pytest_workers.runtime.toolchain import Toolchain
 from pytest_workers.runtime.vendoring import FOREIGN_STAMP, STAMP, pins_digest
@@ -24,6 +25,7 @@ __all__ = ["check_lock", "check_vendored", "check_wheels"]
 
 _PYTHON: Final = "3.14"
 """The Python inside a Worker, where the installed Pyodide does not say."""
+_LIBRARY: Final = "lunorash"
 _PYLOCK: Final = "pylock.toml"
 _LOCK_FIX: Final = "lock again: `make lock`, or `uv export --no-dev --no-emit-project -o requirements/worker.txt`"
 _VENDOR_FIX: Final = "run `lunora doctor --fix`; `lunora dev` and `lunora deploy` do it by themselves"
@@ -33,10 +35,14 @@ def check_lock(evidence: Evidence) -> Iterator[Finding]:
     """``pins-missing``, ``pins-invalid`` and ``pins-stale``: the pins are not those of pyproject.toml."""
     try:
         project = evidence.runtime_project
+        ours = _needs_of_library(project)
         if project.pins is None:
+            if ours and not (project.folder / _PYLOCK).is_file():
+                yield failed("pins-missing", f"no file pins what lunorash needs: {', '.join(ours)}", _LOCK_FIX)
             return
         pins = _pins(evidence)
         check_complete(project.pins, pins, project.dependencies(), "pyproject.toml")
+        check_complete(project.pins, pins, ours, "lunorash")
     except WorkersError as error:
         yield failed(kebab(error.code), f"{error.problem} {error.rule}", error.remedy)
         return
@@ -110,6 +116,15 @@ def check_wheels(evidence: Evidence) -> Iterator[Finding]:
             )
     if count and not wrong:
         yield passed("packages-wheels-ok", f"all packages are made for Python {toolchain.python_version} in a Worker")
+
+
+def _needs_of_library(project: Project) -> tuple[str, ...]:
+    """What this library needs in a Worker, where `lunora build` provides it and nobody else names its dependencies."""
+    declared = {canonicalize_name(requirement.name) for requirement in _dependencies(project.folder)}
+    if _LIBRARY not in declared.difference(project.dependencies()):
+        return ()
+    needed = map(Requirement, importlib.metadata.requires(_LIBRARY) or ())
+    return tuple(canonicalize_name(requirement.name) for requirement in needed if requirement.marker is None)
 
 
 def _pins(evidence: Evidence) -> tuple[Pin, ...]:

@@ -59,7 +59,7 @@ def check_dev_vars(evidence: Evidence) -> Iterator[Finding]:
 
 def check_scheduler_secret(evidence: Evidence) -> Iterator[Finding]:
     """``dev-vars-missing-secret`` and ``scheduler-secret-weak``."""
-    if not evidence.has_dev_vars or not evidence.uses_scheduler:
+    if not evidence.tells_local_settings or not evidence.uses_scheduler:
         return
     settings = evidence.local_settings
     if not settings.get(_SECRET):
@@ -81,7 +81,7 @@ def check_scheduler_secret(evidence: Evidence) -> Iterator[Finding]:
 
 def check_admin_token(evidence: Evidence) -> Iterator[Finding]:
     """``admin-token-missing``, ``admin-token-weak`` and ``admin-token-set``."""
-    if not evidence.has_dev_vars:
+    if not evidence.tells_local_settings:
         return
     token = evidence.local_settings.get(_TOKEN)
     if not token:

@@ -17,7 +17,8 @@ from pytest_workers.errors import (
     PythonFlagMissingError,
 )
 
-FILE_NAMES = ("wrangler.jsonc", "wrangler.json", "wrangler.toml")
+# In the order in which wrangler looks for them.
+FILE_NAMES = ("wrangler.json", "wrangler.jsonc", "wrangler.toml")
 PYTHON_FLAG = "python_workers"
 # The flags that select the locally made bundle; each run needs all three.
 LOCAL_FLAGS = (PYTHON_FLAG, "python_workers_development", "experimental")
@@ -50,7 +51,7 @@ class WranglerConfig:
             file_name: a name other than wrangler's default ones, relative to `folder`.
 
         Returns:
-            The configuration. wrangler.jsonc is preferred to wrangler.json, and that to wrangler.toml.
+            The configuration. Of several wrangler takes wrangler.json, before wrangler.jsonc and wrangler.toml.
 
         Raises:
             ConfigMissingError: (CONFIG_MISSING) there is no such file.
