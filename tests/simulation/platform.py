@@ -48,7 +48,7 @@ class Platform:
         self.watch: Callable[[], None]
         """Called after each transaction, when the object has started, and after each pass."""
         self.passed: Callable[[int, int], None]
-        """Called after each pass with the changes of rows before and after it."""
+        """Called after each pass with the versions of the rows before and after it."""
         self._loop = loop
         self._faults = faults
         self._journal = journal
@@ -166,19 +166,15 @@ class Platform:
         process = self.process
         try:
             self.crash_point("as the alarm goes off")
-            changes = self._changes()
+            version = self.storage.rows.version
             await started.alarm()
         except Crash:
             return
         if process is self.process:
             self.firing = False
             self._failures = 0
-            self.passed(changes, self._changes())
+            self.passed(version, self.storage.rows.version)
             self.watch()
-
-    def _changes(self) -> int:
-        changes: int = self.storage.rows.execute("SELECT total_changes() AS n")[0]["n"]
-        return changes
 
     # -- calls to it -----------------------------------------------------------------------------------
 

@@ -52,6 +52,8 @@ class Pools:
         self._homes: dict[str, str] = {}
         """The pools of jobs that ever ran."""
         self._watching = False
+        self._seen = -1
+        """The version of the rows that were looked at last."""
 
     def check(self) -> None:
         """After a transaction: look at the pools that it had to do with."""
@@ -62,10 +64,12 @@ class Pools:
             for statement in _TOUCHED:
                 rows.execute(statement)
             self._watching = True
-        touched = rows.execute(_POOLS)
-        if not touched:
+        if self._seen == rows.version:
             return
-        rows.execute("DELETE FROM touched_pools")
+        touched = rows.execute(_POOLS)
+        if touched:
+            rows.execute("DELETE FROM touched_pools")
+        self._seen = rows.version
         for pool in touched:
             if pool["max_concurrency"] is None:
                 self._journal.violate("a job has its pool", "%s is not there", pool["name"])

@@ -74,6 +74,8 @@ class Rows:
         self._refunds: Counter[tuple[str, str]] = Counter()
         """Refunds of a job in a row."""
         self._watching = False
+        self._seen = -1
+        """The version of the rows that were looked at last."""
         self.gone: set[str] = set()
         """Jobs that were deleted as they should."""
         self.landed = 0
@@ -95,10 +97,12 @@ class Rows:
             for statement in _TOUCHED:
                 rows.execute(statement)
             self._watching = True
-        touched = rows.execute("SELECT touched.id AS touched, jobs.* FROM touched LEFT JOIN jobs USING (id)")
-        if not touched:
+        if self._seen == rows.version:
             return
-        rows.execute("DELETE FROM touched")
+        touched = rows.execute("SELECT touched.id AS touched, jobs.* FROM touched LEFT JOIN jobs USING (id)")
+        if touched:
+            rows.execute("DELETE FROM touched")
+        self._seen = rows.version
         now = self._platform.now()
         for row in touched:
             job_id = row.pop("touched")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from lunorash.scheduler.engine import DEAD_RETENTION_MS, KEEP_AWAKE_MS, MAX_OPEN_DISPATCHES, RETENTION_MS
+from lunorash.scheduler.store import Row
 
 from .journal import Journal
 from .platform import Platform
@@ -19,10 +20,10 @@ SELECT
     (SELECT min(lease) FROM dispatches) AS lease,
     (SELECT count(*) FROM jobs WHERE state = 'running' AND dispatch NOT IN (SELECT id FROM dispatches)) AS limbo,
     (
-        SELECT min(due) FROM jobs LEFT JOIN pools ON pools.name = jobs.pool
-        WHERE state = 'pending' AND (pool IS NULL OR NOT paused AND max_concurrency > (
-            SELECT count(*) FROM jobs AS others WHERE others.pool = jobs.pool AND others.state = 'running'
-        ))
+        SELECT min(due) FROM jobs LEFT JOIN pools ON pools.name = jobs.pool LEFT JOIN (
+            SELECT pool AS busy, count(*) AS running FROM jobs WHERE state = 'running' AND pool IS NOT NULL GROUP BY 1
+        ) ON busy = jobs.pool
+        WHERE state = 'pending' AND (jobs.pool IS NULL OR NOT paused AND max_concurrency > coalesce(running, 0))
     ) AS due,
     (SELECT max(probe_at) FROM origins WHERE origin = ?) AS probe,
     (SELECT min(ended) FROM jobs WHERE state IN ('succeeded', 'canceled') AND ended IS NOT NULL) AS finished,
@@ -45,6 +46,9 @@ class Wakes:
         self._outages = outages
         self._journal = journal
         self._rows = rows
+        self._waiting: Row = {}
+        self._looked_at: tuple[int, str | None] | None = None
+        """The version of the rows, and the origin, for which that was read."""
         self._measured = 0
         self._was = False, False
         self._open_ms = 0
@@ -66,7 +70,11 @@ class Wakes:
         if platform.object is None:
             return
         now = platform.now()
-        waiting = platform.storage.rows.execute(_WAITING, origin or "")[0]
+        version = platform.storage.rows.version, origin
+        if self._looked_at != version:
+            self._waiting = platform.storage.rows.execute(_WAITING, origin or "")[0]
+            self._looked_at = version
+        waiting = self._waiting
         open_dispatches: int = waiting["open"]
         self._measure(open_dispatches, origin is None, waiting["probe"] is not None, now)
         if open_dispatches > MAX_OPEN_DISPATCHES:
