@@ -10,6 +10,7 @@ from lunorash.scheduler.store import Row
 
 from .journal import Journal, Run
 from .platform import Platform
+from .scheduler_object import SchedulerObject
 
 __all__ = ["Pools"]
 
@@ -43,7 +44,7 @@ class Pools:
         journal: learns what is broken, and knows what runs.
     """
 
-    def __init__(self, platform: Platform, journal: Journal) -> None:
+    def __init__(self, platform: Platform[SchedulerObject], journal: Journal) -> None:
         self._platform = platform
         self._journal = journal
         self._running: dict[str, set[str]] = defaultdict(set)
@@ -114,7 +115,8 @@ class Pools:
             for job, home in self._homes.items()
             if home == name
             for other in self._journal.runs.get(job, ())
-            if other.ended is None and not other.stubborn and not other.unheard()
+            if other.ended is None
+            and not (other.stubborn or other.unheard() or self._platform.clock.jumped_since(other.since))
         ]
         if len(runs) >= self._largest[name] and not run.stubborn:
             self._journal.violate("no more of a pool runs than its cap", "%s starts beside %s", run.attempt.job, runs)
