@@ -199,8 +199,9 @@ class Clients:
             await self._schedule(plan)  # it does not know that it has landed
         if plan.acknowledged and draw.random() < 0.2:
             await self._take(plan)
-        if draw.random() < 0.25:
-            await asyncio.sleep(draw.choice((0.02, 2.0, 60.0, plan.delay / 1000)) * draw.random() * 2)
+        if draw.random() < 0.3:
+            soon, later = draw.choice((0.02, 2.0, 60.0, plan.delay / 1000)), plan.delay / 1000 + draw.random() * 20
+            await asyncio.sleep(draw.choice((soon * draw.random() * 2, later)))  # later: while it runs
             await self._try(lambda: self.scheduler.cancel(plan.id))
         if draw.random() < 0.3:
             found = await self._try(lambda: self.scheduler.get(plan.id))
@@ -286,6 +287,8 @@ class Clients:
                         await self._try(lambda job=letter.id: self.scheduler.dead_drop(job))  # type: ignore[misc]
                     case 1:
                         await self._try(lambda job=letter.id: self.scheduler.dead_retry(job))  # type: ignore[misc]
+            if draw.random() < 0.1:
+                await self._try(lambda: self.scheduler.cancel("nobody"))
             await self._try(lambda: self.scheduler.list(states=ALL_STATES, limit=draw.randint(1, 20)))
 
     async def _steer(self) -> None:

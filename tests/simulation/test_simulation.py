@@ -109,7 +109,6 @@ def test_every_kind_of_fault_happens(kind: Kind, counts: Counter[str]) -> None:
             for where in (
                 "before a commit",
                 "after a commit",
-                "as the alarm goes off",
                 "before mutate",
                 "before the answer to mutate",
             )
