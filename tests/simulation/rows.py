@@ -149,7 +149,10 @@ class Rows:
         if old is None:
             self.landed += 1
             self.gone.discard(name)
-            if (new["state"], new["attempt"]) != ("pending", 0):
+            asked = self._platform.object.asked if self._platform.object else None
+            # a shard may hand over a job and its cancel together
+            withdrawn = asked is not None and asked[0] == "accept" and new["state"] == "canceled"
+            if new["attempt"] or (new["state"] != "pending" and not withdrawn):
                 violate("a job begins pending", "%s begins %s", name, new["state"])
             return
         if new["scheduled_as"] != old["scheduled_as"]:
