@@ -15,7 +15,7 @@ help:
 	@echo "make dev       serve the example app on http://localhost:8787"
 	@echo "make demo      watch a short story of jobs on a Worker of its own"
 	@echo "make test      lint, types, import rules and all tests"
-	@echo "make simulate  run the simulator, SEEDS=$(SEEDS) seeds"
+	@echo "make simulate  run the simulator, SEEDS=$(SEEDS) seeds on all cores"
 	@echo "make lock      pin the newest versions that pyproject.toml and package.json allow"
 	@echo "make clean     remove what was installed and generated; .dev.vars and local data stay"
 

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import json
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
+from lunorash.contexts import Auth, Job
 from lunorash.errors import LunoraError
 from lunorash.scheduler.protocol import ReceivedAttempt
+from lunorash.shard.calls import ShardCall
+from lunorash.shard.client import Shards
 
+from .faults import Kind
 from .journal import Journal, Run
 
 __all__ = ["App"]
 
-Behaviour = Callable[[float, bool], Awaitable[None]]
+Behaviour = Callable[[float, bool], Awaitable[object]]
 """Takes how long to run, in seconds, and whether it may succeed by now."""
 
 
@@ -26,7 +31,9 @@ class App:
         run: makes the journal's entry of a run.
         alive: whether the isolate is.
         kill: ends the isolate.
-        late: whether this deployment has the function ``app:late``.
+        old: whether this is the version before, without ``app:late`` and with an ``app:grown`` that takes less.
+        shards: calls them.
+        struck: told of faults that take effect here.
     """
 
     def __init__(
@@ -36,44 +43,81 @@ class App:
         run: Callable[[ReceivedAttempt], Run],
         alive: Callable[[], bool],
         kill: Callable[[], object],
-        late: bool,
+        old: bool,
+        shards: Shards,
+        struck: Callable[[Kind], None],
     ) -> None:
         self._journal = journal
         self._run = run
         self._alive = alive
         self._kill = kill
-        self._functions = _FUNCTIONS if late else {path: _FUNCTIONS[path] for path in _FUNCTIONS if path != "app:late"}
+        self._old = old
+        self._shards = shards
+        self._struck = struck
 
     def bind(self, target: str, args: Mapping[str, Any], /) -> Callable[[ReceivedAttempt], object]:
         """Find a function and fit arguments to it."""
+        function: Callable[..., object]
         if target == "app:sync":
-            function: Callable[..., object] = self._at_once
-        elif target in self._functions:
+            function = self._at_once
+        elif target.startswith("shard:"):
+            function = self._on_shard
+        elif target == "app:grown" and not self._old:
+            function = self._grown
+        elif target in _FUNCTIONS and not (target == "app:late" and self._old):
             function = self._awaited
         else:
+            if target == "app:late":
+                self._struck("old-version")
             raise LunoraError("FUNCTION_NOT_FOUND", f"there is no function {target}")
         try:
             inspect.signature(function).bind(None, **args)
         except TypeError as error:
+            if target == "app:grown":
+                self._struck("old-version")
             raise LunoraError("INVALID_INPUT", f"the arguments do not fit: {error}") from None
         return lambda attempt: function(attempt, **args)
 
     def _at_once(self, attempt: ReceivedAttempt, *, ms: int) -> None:
         self._end(self._start(attempt), "ok")
 
-    async def _awaited(self, attempt: ReceivedAttempt, *, ms: int, fails: int = 0) -> None:
+    async def _on_shard(self, attempt: ReceivedAttempt, **args: Any) -> None:
         run = self._start(attempt)
-        may_succeed = len(self._journal.runs[attempt.job]) > fails
+        job = Job(
+            id=attempt.job,
+            incarnation=attempt.incarnation,
+            attempt=attempt.number,
+            scheduled_for=attempt.scheduled_for,
+        )
+        call = ShardCall(path=attempt.target, args=json.dumps(args), auth=Auth(), job=job)
         try:
-            if attempt.target == "app:deadly" and not may_succeed:
-                await asyncio.sleep(ms / 1000)
-                self._kill()
-                await asyncio.sleep(1)
-            await self._functions[attempt.target](ms / 1000, may_succeed)
+            await self._shards.mutate(call, attempt.shard_key)
         except BaseException as error:
             self._end(run, "canceled" if isinstance(error, asyncio.CancelledError) else "failed")
             raise
         self._end(run, "ok")
+
+    async def _grown(self, attempt: ReceivedAttempt, *, ms: int, note: str) -> None:
+        await self._awaited(attempt, ms=ms + len(note))
+
+    async def _awaited(self, attempt: ReceivedAttempt, *, ms: int, fails: int = 0) -> object:
+        run = self._start(attempt)
+        kind = _FAULTS.get(attempt.target)
+        may_succeed = len(self._journal.runs[attempt.job]) > fails
+        try:
+            if attempt.target == "app:deadly" and not may_succeed:
+                await asyncio.sleep(ms / 1000)
+                self._struck("handler-kill")
+                self._kill()
+                await asyncio.sleep(1)
+            elif kind is not None:
+                self._struck(kind)
+            result = await _FUNCTIONS[attempt.target](ms / 1000, may_succeed)
+        except BaseException as error:
+            self._end(run, "canceled" if isinstance(error, asyncio.CancelledError) else "failed")
+            raise
+        self._end(run, "ok")
+        return result
 
     def _start(self, attempt: ReceivedAttempt) -> Run:
         run = self._run(attempt)
@@ -112,6 +156,30 @@ async def _hang(_: float, __: bool) -> None:
     await asyncio.sleep(10**9)
 
 
+async def _garbage(seconds: float, may_succeed: bool) -> object:
+    await asyncio.sleep(seconds)
+    if may_succeed:
+        return object()  # what a job returns is nobody's
+    match int(seconds * 1000) % 5:
+        case 0:
+            raise LunoraError("\ud800" * 300, "\udfff" * 100_000)
+        case 1:
+            raise LunoraError(_Unprintable(), _Unprintable())  # type: ignore[arg-type]
+        case 2:
+            raise _Unprintable
+        case 3:
+            raise ExceptionGroup("\x00\n{", [ValueError('{"type":"end"}\n'), _Unprintable()])
+        case _:
+            raise GeneratorExit
+
+
+class _Unprintable(Exception):  # noqa: N818
+    def __str__(self) -> str:
+        raise ValueError("no text")
+
+    __repr__ = __str__
+
+
 async def _stubborn(seconds: float, _: bool) -> None:
     try:
         await asyncio.sleep(seconds)
@@ -123,9 +191,13 @@ async def _stubborn(seconds: float, _: bool) -> None:
 _FUNCTIONS: Final[dict[str, Behaviour]] = {
     "app:ok": _ok,
     "app:late": _ok,
+    "app:grown": _ok,
+    "app:garbage": _garbage,
     "app:flaky": _flaky,
     "app:broken": _broken,
     "app:hang": _hang,
     "app:deadly": _ok,
     "app:stubborn": _stubborn,
 }
+
+_FAULTS: Final[dict[str, Kind]] = {"app:hang": "handler-hang", "app:garbage": "handler-garbage"}

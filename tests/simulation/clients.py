@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import random
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
+from lunorash.contexts import Auth
 from lunorash.errors import LunoraError
 from lunorash.scheduler.client import Scheduler
 from lunorash.scheduler.job import State
 from lunorash.scheduler.options import RunOptions
 from lunorash.scheduler.retry import RetryPolicy
 from lunorash.scheduler.workpool import Workpool
+from lunorash.shard.calls import ShardCall
 
-from .faults import Faults
+from .faults import Faults, Kind
 from .journal import Journal
 from .platform import Platform, Stub
+from .scheduler_object import SchedulerObject
+from .shards import SHARD_KEYS, SimulatedShards
 
 __all__ = ["ALL_STATES", "Clients", "Plan"]
 
@@ -38,7 +43,14 @@ _TARGETS: Final = (
     "app:deadly",
     "app:stubborn",
     "app:late",
+    "app:grown",
+    "app:garbage",
     "app:misfit",
+    "shard:apply",
+    "shard:apply",
+    "shard:apply",
+    "shard:order",
+    "shard:garble",
     "app:unknown",
 )
 _POLICIES: Final = (
@@ -50,6 +62,13 @@ _POLICIES: Final = (
     RetryPolicy(max_attempts=3, base_ms=1_800_000, backoff="linear"),
 )
 
+
+_FAULTY: Final[dict[str, Kind]] = {
+    "app:hang": "handler-hang",
+    "app:deadly": "handler-kill",
+    "app:garbage": "handler-garbage",
+    "shard:garble": "handler-garbage",
+}
 
 _POOLS: Final = {"narrow": 1, "wide": 3, "nameless": 0}
 """Pools and their caps. The last one is only named by jobs: nobody gives it a cap."""
@@ -77,27 +96,45 @@ class Clients:
         platform: where the SchedulerDO is.
         faults: say how much there is to do, and for how long.
         journal: learns of answers that cannot be right.
+        shards: run mutations that schedule.
+        jobs: only so many of the jobs and orders that there would be; None for all.
     """
 
-    def __init__(self, seed: int, platform: Platform, faults: Faults, journal: Journal) -> None:
+    def __init__(  # noqa: PLR0917 - the parts of a world
+        self,
+        seed: int,
+        platform: Platform[SchedulerObject],
+        faults: Faults,
+        journal: Journal,
+        shards: SimulatedShards,
+        jobs: int | None = None,
+    ) -> None:
+        self._seed = seed
         self._random = random.Random(f"clients {seed}")  # noqa: S311 - it has to replay
         self._pool_random = random.Random(f"pools {seed}")  # noqa: S311
+        self._order_random = random.Random(f"orders {seed}")  # noqa: S311
+        self._shards = shards
         self._platform = platform
         self._faults = faults
         self._journal = journal
         self.scheduler = self._scheduler("x")
-        self.plans = [self._plan(number) for number in range(faults.jobs)]
+        self.plans = [self._plan(number) for number in range(faults.jobs)][:jobs]
+        self.orders = [f"order{number}" for number in range(self._order_random.randint(0, 3))][:jobs]
+        self.ordered: set[str] = set()
+        """Of the orders those that have landed, as far as the clients know."""
 
     async def run(self) -> None:
         """Everything they do, until the horizon."""
         async with asyncio.TaskGroup() as group:
             for plan in self.plans:
-                group.create_task(self._want(plan))
+                group.create_task(self._want(plan, random.Random(f"{plan.id} {self._seed}")))  # noqa: S311
+            for order in self.orders:
+                group.create_task(self._order(order, random.Random(f"{order} {self._seed}")))  # noqa: S311
             group.create_task(self._care())
             group.create_task(self._steer())
 
     def _scheduler(self, incarnation: str) -> Scheduler:
-        return Scheduler(lambda: Stub(self._platform), now=self._platform.now, mint=lambda: incarnation)
+        return Scheduler(lambda: Stub(self._platform), now=self._platform.clock.workers, mint=lambda: incarnation)
 
     def _plan(self, number: int) -> Plan:
         draw = self._random
@@ -107,6 +144,12 @@ class Clients:
         args: dict[str, Any] = {"ms": 30_000 if crowd else duration + draw.randrange(7)}
         if target in ("app:flaky", "app:deadly"):
             args["fails"] = draw.choice((1, 2, 99))
+        if target == "app:grown":
+            args["note"] = "new"
+        if target.startswith("shard:"):
+            args = {"fails": draw.choice((0, 0, 1, 99))} if target == "shard:apply" else {}
+        if target in _FAULTY and _FAULTY[target] in self._faults.without:
+            target, args = "app:ok", {"ms": duration}
         if target == "app:misfit":
             target, args = "app:ok", {"nobody": "takes this"}
         delays = (0, 0, 1, 250, 3_000, 40_000, 600_000, 3_600_000, 2 * 86_400_000)
@@ -121,7 +164,9 @@ class Clients:
             options=RunOptions(
                 id=f"job{number}",
                 retry=draw.choice(_POLICIES),
-                timeout=60_000 if crowd else draw.choice((3_000, 30_000, 120_000, 600_000)),
+                shard_key=draw.choice((None, SHARD_KEYS[1])),
+                # longer than a lease and a silence, and no longer: each further second is like the one before
+                timeout=60_000 if crowd else draw.choice((3_000, 30_000, 120_000, 240_000)),
                 pool=pool,
                 priority=priority,
             ),
@@ -138,25 +183,25 @@ class Clients:
             lambda: Stub(self._platform),
             name,
             _POOLS[name],
-            now=self._platform.now,
+            now=self._platform.clock.workers,
             mint=lambda: incarnation,
         )
 
     # -- one job ---------------------------------------------------------------------------------------
 
-    async def _want(self, plan: Plan) -> None:
-        draw = self._random
+    async def _want(self, plan: Plan, draw: random.Random) -> None:
         await asyncio.sleep(plan.at)
         for _ in range(draw.choice((1, 20, 20, 20))):
             if await self._schedule(plan):
                 break
-            await asyncio.sleep(self._faults.wait(10))
+            await asyncio.sleep(self._faults.wait(10, plan.id))
         if plan.acknowledged and draw.random() < 0.2:
             await self._schedule(plan)  # it does not know that it has landed
         if plan.acknowledged and draw.random() < 0.2:
             await self._take(plan)
-        if draw.random() < 0.25:
-            await asyncio.sleep(draw.choice((0.02, 2.0, 60.0, plan.delay / 1000)) * draw.random() * 2)
+        if draw.random() < 0.3:
+            soon, later = draw.choice((0.02, 2.0, 60.0, plan.delay / 1000)), plan.delay / 1000 + draw.random() * 20
+            await asyncio.sleep(draw.choice((soon * draw.random() * 2, later)))  # later: while it runs
             await self._try(lambda: self.scheduler.cancel(plan.id))
         if draw.random() < 0.3:
             found = await self._try(lambda: self.scheduler.get(plan.id))
@@ -195,6 +240,31 @@ class Clients:
             if known and self._known(plan.id):
                 self._journal.violate("an id is taken once", "%s was given away twice", plan.id)
 
+    async def _order(self, order: str, draw: random.Random) -> None:
+        """A mutation schedules a job, and perhaps another one takes that back."""
+        key = draw.choice((None, SHARD_KEYS[1]))
+        await asyncio.sleep(draw.random() * self._faults.horizon)
+        for _ in range(20):
+            if await self._mutate("shard:order", {"id": order, "delay": draw.choice((0, 3_000, 600_000))}, key):
+                self.ordered.add(order)
+                break
+            await asyncio.sleep(self._faults.wait(10, order))
+        if draw.random() < 0.5:
+            await asyncio.sleep(draw.choice((0.02, 2.0, 60.0)) * draw.random())
+            await self._mutate("shard:withdraw", {"id": order}, key)
+
+    async def _mutate(self, path: str, args: dict[str, Any], key: str | None) -> bool:
+        """Call a mutation; False if it may have landed or not."""
+        try:
+            await self._shards.client.mutate(ShardCall(path=path, args=json.dumps(args), auth=Auth()), key)
+        except LunoraError as error:
+            if error.code == "SQL_FAILED":  # it is there: an earlier call had landed
+                return True
+            if error.code != "SHARD_UNAVAILABLE":
+                self._journal.violate("no call raises", "%s: %s", path, error)
+            return False
+        return True
+
     def _known(self, job_id: str) -> bool:
         return bool(
             self._platform.storage.rows.execute(
@@ -208,7 +278,7 @@ class Clients:
         draw = self._random
         end = asyncio.get_running_loop().time() + self._faults.horizon
         while asyncio.get_running_loop().time() < end:
-            await asyncio.sleep(self._faults.wait(self._faults.horizon / 12))
+            await asyncio.sleep(self._faults.wait(self._faults.horizon / 12, "care"))
             await self._try(self.scheduler.status)
             page = await self._try(lambda: self.scheduler.dead(limit=5))
             for letter in page.jobs if page else ():
@@ -217,6 +287,8 @@ class Clients:
                         await self._try(lambda job=letter.id: self.scheduler.dead_drop(job))  # type: ignore[misc]
                     case 1:
                         await self._try(lambda job=letter.id: self.scheduler.dead_retry(job))  # type: ignore[misc]
+            if draw.random() < 0.1:
+                await self._try(lambda: self.scheduler.cancel("nobody"))
             await self._try(lambda: self.scheduler.list(states=ALL_STATES, limit=draw.randint(1, 20)))
 
     async def _steer(self) -> None:

@@ -9,7 +9,7 @@ from lunorash.scheduler.store import Row, SqliteStore, Value
 
 from .process import Process
 
-__all__ = ["DurableStorage", "ObjectStore"]
+__all__ = ["CountedStore", "DurableStorage", "ObjectStore"]
 
 if TYPE_CHECKING:
     from lunorash.scheduler.store import Ran
@@ -17,11 +17,38 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
+class CountedStore(SqliteStore):
+    """Rows in memory that say whether they have changed, so that whoever watches them looks again only then."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.execute("PRAGMA temp_store = MEMORY")
+        self._undone = 0
+
+    @property
+    def version(self) -> int:
+        """Grows whenever a row changes, and when changes are undone."""
+        return self._connection.total_changes + self._undone
+
+    def execute(self, sql: str, /, *params: Value) -> list[Row]:
+        """Run one statement and return its rows as dicts."""
+        cursor = self._connection.execute(sql, params)
+        return [] if cursor.description is None else [dict(row) for row in cursor.fetchall()]
+
+    def transaction(self, work: Callable[[], T], /) -> T:
+        """Run ``work`` in a transaction, or in a savepoint of the one that is open."""
+        try:
+            return super().transaction(work)
+        except BaseException:
+            self._undone += 1
+            raise
+
+
 class DurableStorage:
     """The storage of one object."""
 
     def __init__(self) -> None:
-        self.rows = SqliteStore()
+        self.rows = CountedStore()
         self.alarm: int | None = None
         self.alarm_version = 0
         """Counts the times it was set or deleted."""

@@ -32,6 +32,9 @@ class Run:
     attempt: ReceivedAttempt
     isolate: Process
     started: int
+    """What the object's clock showed."""
+    since: int
+    """When it was, by a clock that never jumps."""
     stubborn: bool
     """Its function does not stop when it is told to."""
     unheard: Callable[[], bool]
@@ -45,6 +48,7 @@ class Journal:
     """The journal of one simulation."""
 
     clock: Callable[[], int]
+    """Of time that never jumps."""
     stop: Callable[[], None]
     violation: Violation | None = None
     runs: dict[str, list[Run]] = field(default_factory=dict)

@@ -13,10 +13,12 @@ from lunorash.scheduler.job import Dispatch
 from lunorash.scheduler.protocol import encode_dispatch, split_lines
 from lunorash.scheduler.signing import sign
 
-from .faults import Fate
+from .faults import Fate, Faults, Kind
+from .garbage import garbage
 from .journal import Journal
 from .platform import Platform
 from .process import Crash, Process
+from .scheduler_object import SchedulerObject
 
 __all__ = ["INSTANCE", "KEY", "Connection", "Deliver", "Network", "SimulatedTransport"]
 
@@ -36,10 +38,19 @@ class Connection:
         platform: virtual time.
         dispatch: what was sent.
         fate: what the network does to it.
+        struck: told of the faults that take effect here.
         read: whether somebody waits for the answer; nobody does for a duplicated request.
     """
 
-    def __init__(self, platform: Platform, dispatch: Dispatch, fate: Fate, *, read: bool = True) -> None:
+    def __init__(
+        self,
+        platform: Platform[SchedulerObject],
+        dispatch: Dispatch,
+        fate: Fate,
+        *,
+        struck: Callable[[Kind], None],
+        read: bool = True,
+    ) -> None:
         self.dispatch = dispatch
         self.headers: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
         """None when they are good, otherwise what is wrong with them."""
@@ -47,6 +58,7 @@ class Connection:
         self.swallowed = fate.hold > 0
         self._platform = platform
         self._fate = fate
+        self._struck = struck
         self._chunks: deque[tuple[str, list[Any]] | Undelivered | None] = deque()
         self._arrival: asyncio.Future[None] | None = None
         self._writes = 0
@@ -70,11 +82,13 @@ class Connection:
         number, fate = self._writes, self._fate
         self._writes += 1
         if number == fate.cut_after:
+            self._struck("network-cut")
             self.reader_gone = True
             text = data.decode()
             self._arrive(text[: len(text) // 2], [])
             self._arrive_end(Undelivered("the connection was reset") if fate.cut_loudly else None)
         if fate.silent_after is not None and number >= fate.silent_after and not self.reader_gone:
+            self._struck("network-silence")
             if fate.swallows:
                 self.swallowed = True
                 return
@@ -83,7 +97,8 @@ class Connection:
             await asyncio.get_running_loop().create_future()
         await asyncio.sleep(fate.delay / 4)
         if number == fate.garbage_at:
-            self._arrive("<p>gateway</p>\n", [])
+            self._struck("network-garbage")
+            self._arrive(garbage(fate.garbage, self.dispatch), [])
         results = json.loads(data)["results"] if data.startswith(b'{"type": "results"') else []
         if fate.split:
             text = data.decode()
@@ -146,12 +161,12 @@ class Network:
     Args:
         platform: the object's platform.
         journal: learns what was sent and read.
-        fate: decides what becomes of a request.
+        faults: decide what becomes of a request.
         deliver: hands a request to the Worker.
     """
 
     def __init__(
-        self, platform: Platform, journal: Journal, *, fate: Callable[[float, Dispatch], Fate], deliver: Deliver
+        self, platform: Platform[SchedulerObject], journal: Journal, *, faults: Faults, deliver: Deliver
     ) -> None:
         self.platform = platform
         self.journal = journal
@@ -163,13 +178,14 @@ class Network:
         """Told of every probe."""
         self.closed: Callable[[Dispatch], None] = lambda _: None
         """Told of every stream that was closed after its end line."""
-        self._fate = fate
+        self._faults = faults
         self._deliver = deliver
 
     def connect(self, process: Process, dispatch: Dispatch, body: bytes, headers: Mapping[str, str]) -> Connection:
         """Send a request."""
-        fate = self._fate(asyncio.get_running_loop().time(), dispatch)
-        connection = Connection(self.platform, dispatch, fate)
+        struck = self._faults.struck
+        fate = self._faults.fate(asyncio.get_running_loop().time(), dispatch)
+        connection = Connection(self.platform, dispatch, fate, struck=struck)
         process.deaths.append(lambda: setattr(connection, "reader_gone", True))
         self.journal.note("send %s %s %s", dispatch.id, [a.job for a in dispatch.attempts] or "probe", fate)
         later = self.platform.later
@@ -178,7 +194,7 @@ class Network:
         if fate.delivered:
             later(fate.delay, self._deliver, connection, body, headers)
         if fate.copy_after is not None:
-            copy = Connection(self.platform, dispatch, Fate(), read=False)
+            copy = Connection(self.platform, dispatch, Fate(), struck=struck, read=False)
             later(fate.copy_after, self._deliver, copy, body, headers)
         return connection
 
@@ -260,6 +276,7 @@ class SimulatedAnswer:
 
     async def close(self) -> None:
         self._connection.reader_gone = True
+        self._network.platform.crash_point("as a stream is closed")
         if not self._process.alive:
             raise Crash(self._process.name)
         if self._last.endswith('d"}\n'):  # of END, which may have come in pieces

@@ -20,7 +20,9 @@ from lunorash.scheduler.engine import Engine
 from lunorash.scheduler.job import Result
 from lunorash.scheduler.pooling import Pooling
 from lunorash.scheduler.store import Row
-from lunorash.scheduler.verdict import Event, NeverBegan, Unknown, Verdict
+from lunorash.scheduler.verdict import Event, NeverBegan, Unavailable, Unknown, Verdict
+from lunorash.shard.outbox import Outbox
+from lunorash.shard.shard import Shard
 
 __all__ = ["BUGS", "Bug"]
 
@@ -140,6 +142,23 @@ def _takes_what_room_a_pool_has_many_times(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Pooling, "_next_of", lambda self, pool, room, now: next_of(self, pool, max(room, 2), now))
 
 
+def _forgets_that_a_mutation_had_its_effect(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Shard, "_record", lambda self, call, result, now: None)
+
+
+def _does_not_wake_for_an_outbox(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Outbox, "is_empty", lambda self: True)
+
+
+def _passes_over_the_cancels_of_shards(patch: pytest.MonkeyPatch) -> None:
+    cancel = Engine._cancel
+
+    def passed_over(self: Engine, job_id: str, now: int, called: int) -> bool:
+        return called == now and cancel(self, job_id, now, called)
+
+    patch.setattr(Engine, "_cancel", passed_over)
+
+
 def _miscounts_slots(counted: str) -> Bug:
     """Only some of the running rows are slots."""
     return _both(
@@ -178,14 +197,27 @@ BUGS: Final[dict[str, Bug]] = {
             else kept
         )
     ),
+    "a function that is missing kills its job at once": _judging(
+        lambda job, event, kept, now: (
+            dataclasses.replace(kept, state="dead", recorded=True) if isinstance(event, Unavailable) else kept
+        )
+    ),
+    "a function that is missing costs an attempt": _judging(
+        lambda job, event, kept, now: (
+            dataclasses.replace(kept, charged=job["charged"]) if isinstance(event, Unavailable) else kept
+        )
+    ),
     "an attempt is counted when it ends": _query("CLAIM", "charged = charged + 1", "charged = charged"),
     "attempt numbers are used again": _query("CLAIM", "attempt = attempt + 1", "attempt = max(attempt, 1)"),
     "jobs are claimed early": _query("DUE", "due <= ?", "due <= ? + 500"),
     "a late result of an old attempt counts": _query("AWAITING", "dispatch = ?2 AND attempt = ?3", "?2 <> ?3"),
+    "a result counts for whichever job it names": _query("AWAITING", "dispatch = ?2", "?2 <> ''"),
     "begin says yes twice": _query("BEGIN", "began IS NULL AND", ""),
     "the cancel of a running job is forgotten": _query("REQUEST_CANCEL", "cancel_requested = 1", "due = due"),
     "a redrive keeps its incarnation": _query("REDRIVE", "incarnation = ?1", "incarnation = coalesce(incarnation, ?1)"),
     "a redrive keeps what was charged": _query("REDRIVE", "charged = 0", "charged = charged"),
+    "dead letters are pruned like the others": _query("PRUNE", "ended <= ?3", "ended <= max(?1, ?3)"),
+    "cancels of jobs that are not there are kept": _query("PRUNE_TOMBSTONES", "called <= ?", "called <= ? - 1e15"),
     "pruning forgets the attempts": _query("DELETE_ATTEMPTS", "WHERE", "WHERE 0 AND"),
     "pruning is too early": _query("PRUNE", "ended <= ?1", "ended <= ?1 + 604000000"),
     "a closed dispatch stays": _query(
@@ -219,6 +251,9 @@ BUGS: Final[dict[str, Bug]] = {
     "a paused pool is ready": _query("REFRESH_POOL", "paused = 0", "1"),
     "nobody learns that a slot is free": _does_not_tell_that_a_slot_is_free,
     "the oldest of a pool is passed over": _query("DUE_IN_POOL", "ORDER BY due, id", "ORDER BY due DESC, id"),
+    "it is forgotten that a mutation had its effect": _forgets_that_a_mutation_had_its_effect,
+    "nothing is armed for an outbox": _does_not_wake_for_an_outbox,
+    "the cancels of shards are passed over": _passes_over_the_cancels_of_shards,
     "priorities do not age": _constant(pooling, "AGEING_MS", 10**9),
 }
 """What each bug does, and how to plant it."""

@@ -1,66 +1,89 @@
-"""Where the SchedulerDO lives: starts it, calls it, wakes it by its alarm, and kills it."""
+"""Where a Durable Object lives: starts it, calls it, wakes it by its alarm, and kills it."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
 from contextvars import Context
-from typing import Any, Final
+from typing import Any, Final, Generic, Protocol, TypeVar
 
+from .clock import Clock
 from .durable import DurableStorage, ObjectStore
-from .faults import EPOCH_MS, Faults
+from .faults import Faults, Kind
 from .journal import Journal
 from .process import Crash, Process
-from .scheduler_object import SchedulerObject
 
-__all__ = ["Disconnected", "Platform", "Stub"]
+__all__ = ["Disconnected", "Object", "Platform", "Stub"]
 
 _OUTSIDE: Final = Context()
 """Of whatever belongs to no process, and so goes on whoever dies."""
-_OVERSLEPT_MS: Final = 5_000
 _RETRY_MS: Final = 2_000
 _LONGEST_RETRY: Final = 6
 """After so many failures the waits before the platform's next try of an alarm grow no more."""
 
-Build = Callable[[ObjectStore, Process], SchedulerObject]
+
+class Object(Protocol):
+    """One life of an object."""
+
+    async def alarm(self) -> None:
+        """Its alarm has gone off."""
+        ...
+
+
+Life = TypeVar("Life", bound=Object)
 
 
 class Disconnected(Exception):  # noqa: N818 - it is what happened
     """The object died, or the network failed, before the answer came: the call may have landed."""
 
 
-class Platform:
+class Platform(Generic[Life]):
     """The platform of one object.
 
     Args:
         loop: virtual time.
+        clock: what the object sees of it.
         faults: decides what goes wrong.
         journal: learns of everything.
+        name: of the object.
+        crash: the kind of fault that kills it at its awaits and at the edges of its transactions.
     """
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, faults: Faults, journal: Journal) -> None:
+    def __init__(  # noqa: PLR0917 - the parts of a world
+        self,
+        loop: asyncio.AbstractEventLoop,
+        clock: Clock,
+        faults: Faults,
+        journal: Journal,
+        name: str = "the object",
+        crash: Kind = "crash",
+    ) -> None:
+        self.name = name
+        self.clock = clock
+        self.now = clock.now
         self.storage = DurableStorage()
         self.process: Process | None = None
-        self.object: SchedulerObject | None = None
+        self.object: Life | None = None
         self.firing = False
         """Whether an alarm has gone off and its handler has not ended."""
-        self.build: Build
+        self.clock_is_new = False
+        """Whether its clock has jumped since its last transaction: it cannot know yet."""
+        self.build: Callable[[ObjectStore, Process], Life]
         self.watch: Callable[[], None]
-        """Called after each transaction, when the object has started, and after each pass."""
-        self.passed: Callable[[int, int], None]
-        """Called after each pass with the changes of rows before and after it."""
+        """Called after each transaction, when the object has started, and after each alarm."""
+        self.passed: Callable[[int, int], None] = lambda *_: None
+        """Called after each alarm with the versions of the rows before and after it."""
+        self.answered: Callable[[], None] = lambda: None
+        """Called when the object has answered a call."""
         self._loop = loop
         self._faults = faults
         self._journal = journal
+        self._crash = crash
         self._calls: list[asyncio.Future[Any]] = []
         self._timer: asyncio.TimerHandle | None = None
         self._timed_version = 0
         self._failures = 0
         self._lives: list[Process] = []
-
-    def now(self) -> int:
-        """Epoch milliseconds."""
-        return EPOCH_MS + int(self._loop.time() * 1000 + 0.001)
 
     def later(self, delay: float, work: Callable[..., object], *args: Any) -> asyncio.TimerHandle:
         """Do something later, whoever dies meanwhile."""
@@ -73,8 +96,8 @@ class Platform:
         process = self.process
         if process is None:
             return
-        self._journal.note("CRASH of the object: %s", why)
-        self._journal.count("crashes")
+        self._journal.note("CRASH of %s: %s", self.name, why)
+        self._count("crashes")
         self.process = self.object = None
         process.kill()
         calls, self._calls = self._calls, []
@@ -85,7 +108,7 @@ class Platform:
 
     def crash_point(self, where: str) -> None:
         """A point at which it may crash; raises `Crash` if it does, or has."""
-        if self.process is not None and self._faults.crash_here():
+        if self.process is not None and self._faults.crash_here(self._crash, where):
             self.kill(where)
             raise Crash(where)
 
@@ -95,11 +118,14 @@ class Platform:
             life.bury()
         self.storage.rows.close()
 
-    def _start(self) -> SchedulerObject | None:
+    def _count(self, what: str) -> None:
+        self._journal.count(f"{what} of {self.name}")
+
+    def _start(self) -> Life | None:
         if self.object is None:
-            process = self.process = Process(self._loop, f"life {len(self._lives) + 1}")
+            process = self.process = Process(self._loop, f"life {len(self._lives) + 1} of {self.name}")
             self._lives.append(process)
-            self._journal.count("lives")
+            self._count("lives")
             store = ObjectStore(self.storage, process, crash_point=self.crash_point, committed=self._committed)
             try:
                 self.object = process.run(lambda: self.build(store, process))
@@ -109,6 +135,7 @@ class Platform:
         return self.object
 
     def _committed(self) -> None:
+        self.clock_is_new = False
         self._time_alarm()
         self.watch()
 
@@ -117,7 +144,6 @@ class Platform:
     def set_alarm(self, at: int) -> None:
         """What the object calls; part of the transaction that is open."""
         self._set_alarm(at)
-        self._journal.count("alarms set")
         if at <= self.now():
             self._journal.violate("no alarm is set to the present", "set to %d ms ago", self.now() - at)
 
@@ -129,6 +155,12 @@ class Platform:
         self.storage.alarm = at
         self.storage.alarm_version += 1
 
+    def clock_jumped(self) -> None:
+        """The alarm that is stored goes off by the clock, which shows another time now."""
+        self.clock_is_new = True
+        self._timed_version = -1
+        self._time_alarm()
+
     def _time_alarm(self) -> None:
         """Let the alarm that is stored go off at its time, or somewhat later."""
         if self._timed_version == self.storage.alarm_version:
@@ -138,7 +170,7 @@ class Platform:
             self._timer.cancel()
             self._timer = None
         if self.storage.alarm is not None:
-            delay = max(0.0, (self.storage.alarm - EPOCH_MS) / 1000 - self._loop.time())
+            delay = max(0.0, self.clock.seconds_until(self.storage.alarm))
             self._timer = self.later(delay + self._faults.lateness(), self._fire)
 
     def _fire(self) -> None:
@@ -149,7 +181,7 @@ class Platform:
         self.firing = True
         self._set_alarm(None)
         self._timed_version = self.storage.alarm_version
-        self._journal.count("firings")
+        self._count("firings")
         started = self._start()
         if started is not None and self.process is not None:
             self.process.spawn(self._handle(started))
@@ -162,23 +194,19 @@ class Platform:
             self._set_alarm(self.now() + _RETRY_MS * 2**self._failures)
         self._time_alarm()
 
-    async def _handle(self, started: SchedulerObject) -> None:
+    async def _handle(self, started: Life) -> None:
         process = self.process
         try:
             self.crash_point("as the alarm goes off")
-            changes = self._changes()
+            version = self.storage.rows.version
             await started.alarm()
         except Crash:
             return
         if process is self.process:
             self.firing = False
             self._failures = 0
-            self.passed(changes, self._changes())
+            self.passed(version, self.storage.rows.version)
             self.watch()
-
-    def _changes(self) -> int:
-        changes: int = self.storage.rows.execute("SELECT total_changes() AS n")[0]["n"]
-        return changes
 
     # -- calls to it -----------------------------------------------------------------------------------
 
@@ -189,7 +217,7 @@ class Platform:
         return await answer
 
     def _arrive(self, answer: asyncio.Future[Any], method: str, args: tuple[str, ...]) -> None:
-        if self._faults.chance(self._faults.call_trouble / 4):
+        if self._loses():
             self._fail(answer)
             return
         self._calls.append(answer)
@@ -197,9 +225,13 @@ class Platform:
         if started is not None and self.process is not None:
             self.process.spawn(self._serve(started, answer, method, args))
 
-    async def _serve(
-        self, started: SchedulerObject, answer: asyncio.Future[Any], method: str, args: tuple[str, ...]
-    ) -> None:
+    def _loses(self) -> bool:
+        lost = self._faults.chance("call-loss", self._faults.call_trouble / 4)
+        if lost:
+            self._faults.struck("call-loss")
+        return lost
+
+    async def _serve(self, started: Life, answer: asyncio.Future[Any], method: str, args: tuple[str, ...]) -> None:
         handler: Callable[..., Coroutine[Any, Any, Any]] = getattr(started, method)
         try:
             self.crash_point(f"before {method}")
@@ -208,11 +240,10 @@ class Platform:
             self.crash_point(f"before the answer to {method}")
         except Crash:
             return
-        if self.storage.alarm is not None and self.storage.alarm < self.now() - _OVERSLEPT_MS and not self.firing:
-            self._journal.violate("whoever calls wakes it", "its alarm is %d ms late", self.now() - self.storage.alarm)
-        if self._faults.chance(0.5):
+        self.answered()
+        if self._faults.chance("crash", 0.5):
             self._calls.remove(answer)  # it is on its way, and arrives whatever becomes of the object
-        if self._faults.chance(self._faults.call_trouble / 4):
+        if self._loses():
             self.later(self._faults.latency(), self._fail, answer)
         else:
             self.later(self._faults.latency(), self._answer, answer, result)
@@ -232,7 +263,7 @@ class Platform:
 class Stub:
     """What a client takes for a binding to the object."""
 
-    def __init__(self, platform: Platform) -> None:
+    def __init__(self, platform: Platform[Any]) -> None:
         self._platform = platform
 
     def __getattr__(self, method: str) -> Callable[..., Coroutine[Any, Any, Any]]:

@@ -10,6 +10,7 @@ from lunorash.scheduler.store import Row
 
 from .journal import Journal, Run
 from .platform import Platform
+from .scheduler_object import SchedulerObject
 
 __all__ = ["Pools"]
 
@@ -43,7 +44,7 @@ class Pools:
         journal: learns what is broken, and knows what runs.
     """
 
-    def __init__(self, platform: Platform, journal: Journal) -> None:
+    def __init__(self, platform: Platform[SchedulerObject], journal: Journal) -> None:
         self._platform = platform
         self._journal = journal
         self._running: dict[str, set[str]] = defaultdict(set)
@@ -52,6 +53,8 @@ class Pools:
         self._homes: dict[str, str] = {}
         """The pools of jobs that ever ran."""
         self._watching = False
+        self._seen = -1
+        """The version of the rows that were looked at last."""
 
     def check(self) -> None:
         """After a transaction: look at the pools that it had to do with."""
@@ -62,10 +65,12 @@ class Pools:
             for statement in _TOUCHED:
                 rows.execute(statement)
             self._watching = True
-        touched = rows.execute(_POOLS)
-        if not touched:
+        if self._seen == rows.version:
             return
-        rows.execute("DELETE FROM touched_pools")
+        touched = rows.execute(_POOLS)
+        if touched:
+            rows.execute("DELETE FROM touched_pools")
+        self._seen = rows.version
         for pool in touched:
             if pool["max_concurrency"] is None:
                 self._journal.violate("a job has its pool", "%s is not there", pool["name"])
@@ -110,7 +115,8 @@ class Pools:
             for job, home in self._homes.items()
             if home == name
             for other in self._journal.runs.get(job, ())
-            if other.ended is None and not other.stubborn and not other.unheard()
+            if other.ended is None
+            and not (other.stubborn or other.unheard() or self._platform.clock.jumped_since(other.since))
         ]
         if len(runs) >= self._largest[name] and not run.stubborn:
             self._journal.violate("no more of a pool runs than its cap", "%s starts beside %s", run.attempt.job, runs)

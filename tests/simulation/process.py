@@ -7,6 +7,7 @@ ones: whatever they were waiting for, they never go on, and their ``finally`` bl
 from __future__ import annotations
 
 import asyncio
+from asyncio import _unregister_task
 from collections.abc import Callable, Coroutine
 from contextvars import ContextVar, copy_context
 from typing import Any, TypeVar
@@ -64,6 +65,8 @@ class Process:
         """End it here and now."""
         if self.alive:
             self.alive = False
+            for task in self._tasks:
+                _unregister_task(task)  # it will never end, and is none of the loop's any more
             for death in self.deaths:
                 death()
 
@@ -71,6 +74,7 @@ class Process:
         """Close what was left, after the simulation: only now may ``finally`` blocks run, and touch nothing."""
         self.alive = False
         for task in self._tasks:
+            _unregister_task(task)
             if not task.done():
                 setattr(task, "_log_destroy_pending", False)  # noqa: B010 - it is private, and the only way
                 _close(task.get_coro())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from lunorash.scheduler.engine import DEAD_RETENTION_MS, RETENTION_MS
@@ -15,6 +15,7 @@ from lunorash.scheduler.verdict import UNAVAILABLE_PATIENCE_MS
 from .journal import Journal, Run
 from .network import Network
 from .platform import Platform
+from .scheduler_object import SchedulerObject
 
 __all__ = ["Rows"]
 
@@ -60,13 +61,17 @@ class Rows:
         steady: whether no request fails but in outages.
     """
 
-    def __init__(self, platform: Platform, journal: Journal, network: Network, *, steady: bool) -> None:
+    def __init__(
+        self, platform: Platform[SchedulerObject], journal: Journal, network: Network, *, steady: bool
+    ) -> None:
         self._steady = steady
         self._platform = platform
         self._journal = journal
         self._network = network
         self._last: dict[str, Row] = {}
         self._claimed: dict[tuple[str, int], str] = {}
+        self._first_claimed: dict[str, int] = {}
+        """When its time had first come, by a clock that never jumps."""
         self._refunded: set[tuple[str, str, int]] = set()
         self._fence: dict[tuple[str, str], int] = {}
         """Of canceled jobs the last attempt that may still run."""
@@ -74,17 +79,25 @@ class Rows:
         self._refunds: Counter[tuple[str, str]] = Counter()
         """Refunds of a job in a row."""
         self._watching = False
+        self._seen = -1
+        """The version of the rows that were looked at last."""
         self.gone: set[str] = set()
         """Jobs that were deleted as they should."""
         self.landed = 0
         """Jobs inserted, redriven or canceled: what the outside asked for."""
         self.ended = 0
+        self.succeeded: Callable[[Row], None] = lambda _: None
+        """Told of every job that has become a success."""
         journal.on_cancel = self._canceled
         network.processed = self._processed
         network.closed = self._closed
 
     def __iter__(self) -> Iterator[Row]:
         return iter(self._last.values())
+
+    def waiting(self) -> list[str]:
+        """The jobs that have not come to rest."""
+        return [row["id"] for row in self if row["state"] in ("pending", "running")]
 
     def committed(self) -> None:
         """Look at what the last transaction changed."""
@@ -95,10 +108,12 @@ class Rows:
             for statement in _TOUCHED:
                 rows.execute(statement)
             self._watching = True
-        touched = rows.execute("SELECT touched.id AS touched, jobs.* FROM touched LEFT JOIN jobs USING (id)")
-        if not touched:
+        if self._seen == rows.version:
             return
-        rows.execute("DELETE FROM touched")
+        touched = rows.execute("SELECT touched.id AS touched, jobs.* FROM touched LEFT JOIN jobs USING (id)")
+        if touched:
+            rows.execute("DELETE FROM touched")
+        self._seen = rows.version
         now = self._platform.now()
         for row in touched:
             job_id = row.pop("touched")
@@ -119,6 +134,7 @@ class Rows:
         dropped = asked == ("drop_dead", old["id"]) and old["state"] == "dead"
         kept = DEAD_RETENTION_MS if old["state"] == "dead" else RETENTION_MS
         self.gone.add(old["id"])
+        self._first_claimed.pop(old["id"], None)
         if not dropped and (old["ended"] is None or now < old["ended"] + kept):
             self._journal.violate("no job is lost", "%s was deleted while %s", old["id"], old["state"])
 
@@ -133,7 +149,10 @@ class Rows:
         if old is None:
             self.landed += 1
             self.gone.discard(name)
-            if (new["state"], new["attempt"]) != ("pending", 0):
+            asked = self._platform.object.asked if self._platform.object else None
+            # a shard may hand over a job and its cancel together
+            withdrawn = asked is not None and asked[0] == "accept" and new["state"] == "canceled"
+            if new["attempt"] or (new["state"] != "pending" and not withdrawn):
                 violate("a job begins pending", "%s begins %s", name, new["state"])
             return
         if new["scheduled_as"] != old["scheduled_as"]:
@@ -159,6 +178,7 @@ class Rows:
             )
         if claimed:
             self._claimed[new["id"], new["attempt"]] = new["incarnation"]
+            self._first_claimed.setdefault(new["id"], self._platform.clock.steady())
             if now < old["due"]:
                 self._journal.violate("never early", "%s was claimed %d ms early", new["id"], old["due"] - now)
 
@@ -207,9 +227,17 @@ class Rows:
             self._journal.violate("a canceled job ends canceled", "%s ended %s", name, state)
         if state == "succeeded" and self._journal.outcome(name, new["incarnation"], number) != "ok":
             self._journal.violate("only what succeeded is a success", "%s #%d did not", name, number)
+        if state == "succeeded":
+            self.succeeded(new)
         if state == "dead":
             self._dies(new, now)
         self.ended += new["ended"] is not None
+
+    def withdrawn(self, job_id: str) -> None:
+        """The object was handed the cancel of a job by a shard: no later attempt may start."""
+        row = self._last.get(job_id)
+        if row is not None:
+            self._fence[job_id, row["incarnation"]] = row["attempt"]
 
     def _canceled(self, job_id: str) -> None:
         row = self._last[job_id]
@@ -265,7 +293,8 @@ class Rows:
         """A function begins to run."""
         violate = self._journal.violate
         name, number, incarnation = run.attempt.job, run.attempt.number, run.attempt.incarnation
-        if run.started < run.attempt.scheduled_for:
+        early = run.started < run.attempt.scheduled_for
+        if early and not self._platform.clock.jumped_since(self._first_claimed.get(name, 0)):
             violate("never early", "%s ran %d ms early", name, run.attempt.scheduled_for - run.started)
         if self._claimed.get((name, number)) != incarnation:
             violate("only what was claimed runs", "%s #%d was not", name, number)
@@ -279,10 +308,14 @@ class Rows:
         for earlier in self._journal.runs.get(name, ()):
             if earlier.attempt.number == number and earlier.attempt.incarnation == incarnation:
                 violate("a dispatch begins once", "%s #%d runs twice", name, number)
-            if earlier.ended is None and not earlier.stubborn and not earlier.unheard():
+            if earlier.ended is None and not self._may_overlap(earlier):
                 violate(
                     "attempts do not overlap", "%s #%d still runs as #%d starts", name, earlier.attempt.number, number
                 )
+
+    def _may_overlap(self, run: Run) -> bool:
+        """Whether a run may go on although its lease has ended: nobody can tell it, or time has jumped."""
+        return run.stubborn or run.unheard() or self._platform.clock.jumped_since(run.since)
 
     def _processed(self, dispatch: Dispatch, results: list[Row]) -> None:
         """The dispatch loop has read results and gone on: a success is stored now, unless it came too late."""

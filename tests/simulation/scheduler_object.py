@@ -15,7 +15,7 @@ from lunorash.scheduler import listing
 from lunorash.scheduler.alarm import Alarm
 from lunorash.scheduler.dispatching import Dispatcher, Transport
 from lunorash.scheduler.engine import Engine
-from lunorash.scheduler.job import NewJob
+from lunorash.scheduler.job import NewJob, OutboxRow
 from lunorash.scheduler.job_filter import JobFilter
 from lunorash.scheduler.schema import migrate
 
@@ -112,6 +112,14 @@ class SchedulerObject:
             return self.engine.enqueue(handed["pool"], handed["max_concurrency"], jobs, self._clock())
 
         return self._answer("enqueue", "", work)
+
+    async def accept(self, text: str) -> str:
+        def work() -> int:
+            handed = decode_json(text)
+            rows = [OutboxRow.from_dict(row) for row in handed["rows"]]
+            return self.engine.accept(handed["shard"], rows, self._clock())
+
+        return self._answer("accept", "", work)
 
     async def cancel(self, job_id: str) -> str:
         def work() -> bool:

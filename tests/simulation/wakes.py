@@ -5,13 +5,16 @@ from __future__ import annotations
 from typing import Final
 
 from lunorash.scheduler.engine import DEAD_RETENTION_MS, KEEP_AWAKE_MS, MAX_OPEN_DISPATCHES, RETENTION_MS
+from lunorash.scheduler.store import Row
 
 from .journal import Journal
 from .platform import Platform
 from .rows import Rows
+from .scheduler_object import SchedulerObject
 
 __all__ = ["Wakes"]
 
+_OVERSLEPT_MS: Final = 5_000
 _PROBES_MS: Final = 48_000
 _WAITING: Final = """
 SELECT
@@ -19,10 +22,10 @@ SELECT
     (SELECT min(lease) FROM dispatches) AS lease,
     (SELECT count(*) FROM jobs WHERE state = 'running' AND dispatch NOT IN (SELECT id FROM dispatches)) AS limbo,
     (
-        SELECT min(due) FROM jobs LEFT JOIN pools ON pools.name = jobs.pool
-        WHERE state = 'pending' AND (pool IS NULL OR NOT paused AND max_concurrency > (
-            SELECT count(*) FROM jobs AS others WHERE others.pool = jobs.pool AND others.state = 'running'
-        ))
+        SELECT min(due) FROM jobs LEFT JOIN pools ON pools.name = jobs.pool LEFT JOIN (
+            SELECT pool AS busy, count(*) AS running FROM jobs WHERE state = 'running' AND pool IS NOT NULL GROUP BY 1
+        ) ON busy = jobs.pool
+        WHERE state = 'pending' AND (jobs.pool IS NULL OR NOT paused AND max_concurrency > coalesce(running, 0))
     ) AS due,
     (SELECT max(probe_at) FROM origins WHERE origin = ?) AS probe,
     (SELECT min(ended) FROM jobs WHERE state IN ('succeeded', 'canceled') AND ended IS NOT NULL) AS finished,
@@ -40,11 +43,14 @@ class Wakes:
         outages: how many there are.
     """
 
-    def __init__(self, platform: Platform, journal: Journal, rows: Rows, *, outages: int) -> None:
+    def __init__(self, platform: Platform[SchedulerObject], journal: Journal, rows: Rows, *, outages: int) -> None:
         self._platform = platform
         self._outages = outages
         self._journal = journal
         self._rows = rows
+        self._waiting: Row = {}
+        self._looked_at: tuple[int, str | None] | None = None
+        """The version of the rows, and the origin, for which that was read."""
         self._measured = 0
         self._was = False, False
         self._open_ms = 0
@@ -63,12 +69,16 @@ class Wakes:
             origin: where the object sends dispatches.
         """
         platform = self._platform
-        if platform.object is None:
+        if platform.object is None or platform.clock_is_new:
             return
         now = platform.now()
-        waiting = platform.storage.rows.execute(_WAITING, origin or "")[0]
+        version = platform.storage.rows.version, origin
+        if self._looked_at != version:
+            self._waiting = platform.storage.rows.execute(_WAITING, origin or "")[0]
+            self._looked_at = version
+        waiting = self._waiting
         open_dispatches: int = waiting["open"]
-        self._measure(open_dispatches, origin is None, waiting["probe"] is not None, now)
+        self._measure(open_dispatches, origin is None, waiting["probe"] is not None)
         if open_dispatches > MAX_OPEN_DISPATCHES:
             self._journal.violate("at most a hundred dispatches are open", "%d are", open_dispatches)
         if waiting["limbo"]:
@@ -94,16 +104,24 @@ class Wakes:
                 "nowhere" if armed is None else f"in {armed - now} ms", latest - now, waiting,
             )  # fmt: skip
 
+    def answered(self) -> None:
+        """A call was answered: whoever calls the object wakes it, if its alarm was lost."""
+        armed, now = self._platform.storage.alarm, self._platform.now()
+        if armed is not None and armed < now - _OVERSLEPT_MS and not self._platform.firing:
+            self._journal.violate("whoever calls wakes it", "its alarm is %d ms late", now - armed)
+
     def passed(self, before: int, after: int) -> None:
         """A pass has ended. One without anything to do is not followed by another until something changes."""
         started = self._platform.object
         if before != after or started is None:
             self._idle = None
             return
-        idle = after, started.dispatcher.room(), self._platform.now()
+        idle = after, started.dispatcher.room(), self._platform.clock.steady()
         last, self._idle = self._idle, idle
         self._journal.count("idle passes")
-        if last is not None and last[:2] == idle[:2] and idle[2] - last[2] < KEEP_AWAKE_MS - 1_000:
+        if last is None or self._platform.clock.jumped_since(last[2]):
+            return
+        if last[:2] == idle[:2] and idle[2] - last[2] < KEEP_AWAKE_MS - 1_000:
             self._journal.violate("it does not spin", "two passes with nothing to do in %d ms", idle[2] - last[2])
 
     def check_count(self) -> None:
@@ -112,18 +130,20 @@ class Wakes:
         Each of these may wake the object, at most so often:
 
         - a start of the object, once, and once more for the alarm it interrupted;
+        - a clock that jumps, for what falls due by it and for what was waited for;
         - a pool that is resumed, or whose cap is changed;
         - a job that is scheduled, canceled or redriven, when it falls due, and once more if the alarm had to
           stand early for something that then went away;
         - a dispatch, for the claim, for the room it leaves, for its lease, and for its job's retry;
         - every 30 s with dispatches open;
         - without an origin, when it looks again: after 1 s, 2 s, 4 s, ... and then once a minute less its jitter;
-        - a job that has come to rest, when it is pruned.
+        - a job that has come to rest, when it is pruned, and so the cancel of one that was not there.
         """
         counts = self._journal.counts
         allowed = (
             10
-            + 2 * counts["lives"]
+            + 2 * counts["lives of the object"]
+            + 4 * counts["clock jumps"]
             + 2 * self._rows.landed
             + 2 * counts["pool changes"]
             + 4 * counts["dispatches"]
@@ -132,18 +152,23 @@ class Wakes:
             + self._homeless_ms // _PROBES_MS
             + 2 * self._rows.ended
         )
-        if counts["firings"] > allowed:
-            self._journal.violate("wake-ups are bounded by the work", "%d, allowed are %d", counts["firings"], allowed)
+        firings = counts["firings of the object"]
+        if firings > allowed:
+            self._journal.violate("wake-ups are bounded by the work", "%d, allowed are %d", firings, allowed)
 
     def probed(self) -> None:
         """A probe was sent. Each time the breaker opens: one at once, then after 1 s, 2 s, 4 s, ... up to a minute."""
         self._probes += 1
-        allowed = 9 * self._trips + self._probing_ms // _PROBES_MS + self._journal.counts["lives"]
+        counts = self._journal.counts
+        allowed = (
+            9 * self._trips + self._probing_ms // _PROBES_MS + counts["lives of the object"] + 2 * counts["clock jumps"]
+        )
         if self._probes > allowed:
             self._journal.violate("probes back off", "%d were sent, allowed are %d", self._probes, allowed)
 
-    def _measure(self, open_dispatches: int, homeless: bool, probing: bool, now: int) -> None:
+    def _measure(self, open_dispatches: int, homeless: bool, probing: bool) -> None:
         """Add up for how long dispatches were open, no origin was known, the breaker was open."""
+        now = self._platform.clock.steady()
         passed = now - self._measured
         self._measured = now
         if self._was[0]:

@@ -17,6 +17,8 @@ from .journal import Journal, Run
 from .network import KEY, Connection
 from .platform import Disconnected, Platform
 from .process import Process
+from .scheduler_object import SchedulerObject
+from .shards import SimulatedShards
 
 __all__ = ["ORIGIN", "Worker"]
 
@@ -28,9 +30,9 @@ _ISOLATES: Final = 3
 class Isolate:
     """One isolate: its process, and which deployment it runs."""
 
-    def __init__(self, process: Process, *, late: bool) -> None:
+    def __init__(self, process: Process, *, old: bool) -> None:
         self.process = process
-        self.late = late
+        self.old = old
         self.connections: list[Connection] = []
         self.runs: list[Run] = []
 
@@ -43,22 +45,39 @@ class Worker:
         platform: where the SchedulerDO is.
         faults: decides what goes wrong.
         journal: learns what ran.
+        shards: what its functions may call.
     """
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, platform: Platform, faults: Faults, journal: Journal) -> None:
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        platform: Platform[SchedulerObject],
+        faults: Faults,
+        journal: Journal,
+        shards: SimulatedShards,
+    ) -> None:
         self._loop = loop
         self._platform = platform
         self._faults = faults
         self._journal = journal
+        self._shards = shards
         self._isolates: list[Isolate] = []
         self._buried: list[Process] = []
 
     # -- its isolates ----------------------------------------------------------------------------------
 
-    def kill_one(self) -> None:
+    def kill_one(self) -> bool:
         """Kill an isolate, if there is any."""
-        if self._isolates:
-            self._kill(self._faults.random.choice(self._isolates), "at random")
+        if not self._isolates:
+            return False
+        self._kill(self._faults.random.choice(self._isolates), "at random")
+        return True
+
+    def replace_old(self) -> None:
+        """A gradual deploy has come to its end."""
+        for isolate in [*self._isolates]:
+            if isolate.old:
+                self._kill(isolate, "a deployment")
 
     def replace_all(self) -> None:
         """A deployment: no isolate stays."""
@@ -88,7 +107,7 @@ class Worker:
             return self._isolates[number]
         process = Process(self._loop, f"isolate {len(self._buried) + 1}")
         self._buried.append(process)
-        isolate = Isolate(process, late=not self._faults.chance(0.5))
+        isolate = Isolate(process, old=self._faults.old_version(self._loop.time()))
         self._isolates.append(isolate)
         return isolate
 
@@ -105,13 +124,15 @@ class Worker:
         try:
             outage = self._faults.outage(self._loop.time())
             keys = [_OTHER_KEY] if outage is not None and outage.kind == "forbidden" else [KEY]
-            dispatch_id = verify(headers, body, keys, self._platform.now() // 1000)
+            dispatch_id = verify(headers, body, keys, self._platform.clock.workers() // 1000)
             dispatch = read_dispatch(body)
             if dispatch.audience != ORIGIN:
                 raise LunoraError("DISPATCH_UNAUTHENTICATED", "the dispatch was made for another origin")
             if not await self._platform.call("begin", dispatch_id):
                 raise LunoraError("DISPATCH_UNAUTHENTICATED", "the scheduler says no")
         except LunoraError as error:
+            if self._faults.clocks_apart(self._loop.time()):
+                self._faults.struck("clock-apart")
             connection.respond(f"{error.status} {error.code}", self._faults.latency())
             return
         except Disconnected:
@@ -133,6 +154,7 @@ class Worker:
                 attempt=attempt,
                 isolate=isolate.process,
                 started=self._platform.now(),
+                since=self._platform.clock.steady(),
                 stubborn=attempt.target == "app:stubborn",
                 unheard=lambda: connection.swallowed,
             )
@@ -145,5 +167,7 @@ class Worker:
             run=run,
             alive=lambda: isolate.process.alive,
             kill=lambda: self._platform.later(0, self._kill, isolate, "by its function"),
-            late=isolate.late,
+            old=isolate.old,
+            shards=self._shards.client,
+            struck=self._faults.struck,
         )

@@ -9,18 +9,22 @@ import random
 from collections.abc import Callable
 from typing import Any, Final
 
+from lunorash.scheduler.client import Scheduler
 from lunorash.scheduler.engine import DEAD_RETENTION_MS, RETENTION_MS
 
 from .clients import ALL_STATES, Clients
+from .clock import Clock
 from .durable import ObjectStore
-from .faults import EPOCH_MS, Faults
+from .faults import EPOCH_MS, Faults, Kind
 from .journal import Journal, Run, Violation
 from .network import Network, SimulatedTransport
-from .platform import Platform
+from .platform import Platform, Stub
 from .pools import Pools
 from .process import Crash, Process
 from .rows import Rows
+from .scenario import Scenario
 from .scheduler_object import SchedulerObject
+from .shards import SimulatedShards
 from .virtual_loop import Deadlock, Endless, VirtualLoop
 from .wakes import Wakes
 from .worker import ORIGIN, Worker
@@ -35,32 +39,42 @@ class World:
     """The world of one seed.
 
     Args:
-        seed: everything that happens is a function of it.
+        scenario: everything that happens is a function of it; a number is the whole scenario of that seed.
     """
 
-    def __init__(self, seed: int) -> None:
-        self.seed = seed
-        self.faults = Faults(seed)
+    def __init__(self, scenario: Scenario | int) -> None:
+        self.scenario = scenario = Scenario(scenario) if isinstance(scenario, int) else scenario
+        seed = scenario.seed
+        self.faults = Faults(seed, scenario.without)
         self._shuffler = random.Random(f"order {seed}")  # noqa: S311 - it has to replay
         self._engine_random = random.Random(f"engine {seed}")  # noqa: S311
         self._ids = itertools.count(1)
         self.loop = VirtualLoop(self._shuffler.shuffle)
         self.loop.set_exception_handler(self._unexpected)
-        self.journal = Journal(
-            clock=lambda: self.platform.now(),  # noqa: PLW0108 - the platform comes later
-            stop=self.loop.stop,
+        self.clock = Clock(self.loop, self.faults.clocks_apart)
+        self.journal = Journal(clock=self.clock.steady, stop=self.loop.stop)
+        self.platform: Platform[SchedulerObject] = Platform(self.loop, self.clock, self.faults, self.journal)
+        self.shards = SimulatedShards(
+            seed,
+            self.loop,
+            self.clock,
+            self.faults,
+            self.journal,
+            scheduler=lambda: Scheduler(lambda: Stub(self.platform), now=self.clock.now),
         )
-        self.platform = Platform(self.loop, self.faults, self.journal)
-        self.worker = Worker(self.loop, self.platform, self.faults, self.journal)
-        self.network = Network(self.platform, self.journal, fate=self.faults.fate, deliver=self.worker.receive)
+        self.worker = Worker(self.loop, self.platform, self.faults, self.journal, self.shards)
+        self.network = Network(self.platform, self.journal, faults=self.faults, deliver=self.worker.receive)
         self.rows = Rows(self.platform, self.journal, self.network, steady=self.faults.steady)
         self.wakes = Wakes(self.platform, self.journal, self.rows, outages=len(self.faults.outages))
         self.pools = Pools(self.platform, self.journal)
         self.journal.on_start = self._starts
-        self.clients = Clients(seed, self.platform, self.faults, self.journal)
+        self.rows.succeeded = self.shards.succeeded
+        self.shards.withdrawn = self.rows.withdrawn
+        self.clients = Clients(seed, self.platform, self.faults, self.journal, self.shards, scenario.jobs)
         self.platform.build = self._build
         self.platform.watch = self._watch
         self.platform.passed = self.wakes.passed
+        self.platform.answered = self.wakes.answered
         self.network.probed = self.wakes.probed
 
     @property
@@ -81,6 +95,7 @@ class World:
             self.journal.violate("it ends", "there is always something that goes on")
         finally:
             self.platform.bury()
+            self.shards.bury()
             self.worker.bury()
             self.loop.close()
             if collecting:
@@ -96,20 +111,20 @@ class World:
 
     async def _story(self) -> None:
         chaos = [
-            self._repeat(self.faults.kill_every, lambda: self.platform.kill("at random")),
-            self._repeat(self.faults.isolate_kill_every, self.worker.kill_one),
-            self._repeat(self.faults.deploy_every, self._deploy),
+            self._repeat("kill", self.faults.kill_every, self._kill),
+            self._repeat("isolate-kill", self.faults.isolate_kill_every, self._kill_isolate),
+            self._repeat("deploy", self.faults.deploy_every, self._deploy),
+            self._repeat("clock-jump", self.faults.jump_every, self._jump),
+            self._roll_out(),
             self._reconfigure(),
         ]
         tasks = [asyncio.create_task(part) for part in chaos]
+        if self.scenario.calm_after is not None:
+            self.loop.call_later(self.scenario.calm_after, self._calm)
         await asyncio.gather(self.clients.run(), asyncio.sleep(self.faults.horizon))
-        self.faults.quiet = True
         for task in tasks:
             task.cancel()
-        self.worker.replace_all()
-        if self.faults.outages or self.faults.random.random() < 0.5:
-            self.platform.kill("a deployment")
-        self.journal.note("faults have stopped")
+        self._calm()
         await self._rest()
         self._lost()
         await self._walk()
@@ -117,10 +132,48 @@ class World:
         await self._prune()
         self.wakes.check_count()
 
-    async def _repeat(self, mean: float, work: Callable[[], None]) -> None:
+    def _calm(self) -> None:
+        """From now on nothing goes wrong any more."""
+        if self.faults.quiet:
+            return
+        self.faults.quiet = True
+        self.worker.replace_all()
+        if self.faults.outages or self.faults.random.random() < 0.5:
+            self.platform.kill("a deployment")
+            self.shards.replace_all()
+        self.journal.note("faults have stopped")
+
+    async def _repeat(self, kind: Kind, mean: float, work: Callable[[], None]) -> None:
         while mean:
-            await asyncio.sleep(self.faults.wait(mean))
-            work()
+            await asyncio.sleep(self.faults.wait(mean, kind))
+            if self.faults.chance(kind, 1):
+                work()
+
+    def _kill(self) -> None:
+        if self.faults.random.random() < 0.3:
+            self.shards.kill_one()
+        elif self.platform.process is not None:
+            self.faults.struck("kill")
+            self.platform.kill("at random")
+
+    def _kill_isolate(self) -> None:
+        if self.worker.kill_one():
+            self.faults.struck("isolate-kill")
+
+    def _jump(self) -> None:
+        """All clocks are set."""
+        by = self.faults.jump_ms()
+        self.journal.note("the clocks jump by %d ms", by)
+        self.journal.count("clock jumps")
+        self.clock.jump(by)
+        self.platform.clock_jumped()
+        self.shards.clock_jumped()
+
+    async def _roll_out(self) -> None:
+        """When a gradual deploy ends, nothing of the version before is left."""
+        for rollout in sorted(self.faults.rollouts, key=lambda window: window.end):
+            await asyncio.sleep(rollout.end - self.loop.time())
+            self.worker.replace_old()
 
     async def _reconfigure(self) -> None:
         """A deployment without an origin, and the next one that has it again."""
@@ -128,19 +181,20 @@ class World:
             for moment in (outage.start, outage.end):
                 await asyncio.sleep(moment - self.loop.time())
                 self.journal.note("outage %s: %s", outage.kind, "begins" if moment == outage.start else "ends")
-                if outage.kind == "unconfigured":
+                if outage.kind == "unconfigured" and not self.faults.quiet:
                     self._deploy()
 
     def _deploy(self) -> None:
+        self.faults.struck("deploy")
         self.platform.kill("a deployment")
+        self.shards.replace_all()
         self.worker.replace_all()
 
     async def _rest(self) -> None:
         """Nothing goes wrong any more, so everything has to come to an end."""
         pause, waited = 10.0, 0.0
-        while any(row["state"] in ("pending", "running") for row in self.rows):
+        while waiting := [*self.shards.unsent(), *self.rows.waiting()]:
             if waited > _MONTH_S:
-                waiting = [row["id"] for row in self.rows if row["state"] in ("pending", "running")]
                 self.journal.violate("everything comes to rest", "after a month %s have not", waiting)
                 return
             await asyncio.sleep(pause)
@@ -150,6 +204,13 @@ class World:
 
     def _lost(self) -> None:
         stored = {row["id"] for row in self.rows}
+        orders = self.shards.orders()
+        for order in orders - stored - self.rows.gone:
+            self.journal.violate("no job is lost", "%s was committed and is nowhere", order)
+        for order in self.clients.ordered - orders:
+            self.journal.violate("no job is lost", "%s was answered and is not committed", order)
+        for order in stored - orders - {plan.id for plan in self.clients.plans}:
+            self.journal.violate("what is rolled back was never asked for", "%s is there", order)
         for plan in self.clients.plans:
             if plan.acknowledged and plan.id not in stored and plan.id not in self.rows.gone:
                 self.journal.violate("no job is lost", "%s was acknowledged and is nowhere", plan.id)
@@ -162,7 +223,7 @@ class World:
 
     def _expect(self) -> None:
         """Without faults every job runs exactly as often as it has to."""
-        if self.faults.mood not in ("calm", "crowd") or self.faults.deploy_every:
+        if self.faults.mood not in ("calm", "crowd") or self.faults.deploy_every or self.faults.rollouts:
             return
         for row in self.rows:
             runs = self.journal.runs.get(row["id"], [])
@@ -179,12 +240,14 @@ class World:
         rows = self.platform.storage.rows
         counts = {
             table: rows.execute(f"SELECT count(*) AS n FROM {table}")[0]["n"]
-            for table in ("jobs", "dispatches", "attempts", "origins")
+            for table in ("jobs", "dispatches", "attempts", "tombstones", "origins")
         }
         origins = counts.pop("origins")
         if any(counts.values()) or origins > 1:
             self.journal.violate("storage is empty in the end", "%s, %d origins", counts, origins)
-        if self.platform.storage.alarm is not None:
+        if self.shards.unsent():
+            self.journal.violate("storage is empty in the end", "there are rows in %s", self.shards.unsent())
+        if self.platform.storage.alarm is not None or not self.shards.is_at_rest():
             self.journal.violate("nothing wakes in the end", "an alarm is armed")
 
     # -- the world -------------------------------------------------------------------------------------
@@ -198,7 +261,7 @@ class World:
             delete_alarm=self.platform.delete_alarm,
             transport=transport,
             origin=origin,
-            clock=self.platform.now,
+            clock=self.clock.now,
             random=self._engine_random.random,
             mint=lambda: f"m{next(self._ids)}",
             journal=self.journal,
@@ -224,11 +287,11 @@ class World:
         """What was broken, and how it came to that."""
         violation = self.journal.violation
         if violation is None:
-            return f"seed {self.seed}: nothing was broken"
+            return f"seed {self.scenario.seed}: nothing was broken"
         return "\n".join(
             (
                 *self.journal.trace(lines, EPOCH_MS),
-                f"seed {self.seed} ({self.faults.mood}) breaks: {violation.invariant}: {violation.what}",
-                f"replay it with: python -m tests.simulation {self.seed}",
+                f"seed {self.scenario.seed} ({self.faults.mood}) breaks: {violation.invariant}: {violation.what}",
+                f"replay it with: {self.scenario.command()}",
             )
         )

@@ -1,0 +1,302 @@
+"""The shards: the real core on rows that outlive crashes, an outbox that is sent, and what a mutation may do once."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from random import Random
+from typing import Any, Final
+
+from lunorash.contexts import MutationContext
+from lunorash.errors import LunoraError, UnavailableError
+from lunorash.functions import FunctionTable, register
+from lunorash.scheduler.client import Scheduler
+from lunorash.scheduler.options import RunOptions
+from lunorash.scheduler.retry import RetryPolicy
+from lunorash.scheduler.store import Row
+from lunorash.shard.buffered_scheduler import BufferedScheduler
+from lunorash.shard.calls import ShardCall
+from lunorash.shard.client import Shards
+from lunorash.shard.schema import migrate_shard
+from lunorash.shard.shard import Round, Shard
+
+from .clock import Clock
+from .durable import ObjectStore
+from .faults import Faults
+from .journal import Journal
+from .platform import Platform, Stub
+from .process import Process
+
+__all__ = ["SHARD_KEYS", "ShardObject", "SimulatedShards"]
+
+SHARD_KEYS: Final = ("default", "b")
+_SCHEMA: Final = """
+CREATE TABLE effects (job TEXT NOT NULL, incarnation TEXT NOT NULL);
+CREATE TABLE orders (id TEXT PRIMARY KEY);
+CREATE TABLE withdrawals (id TEXT PRIMARY KEY)
+"""
+_REPAIR_MS: Final = 2_000
+_REPAIRS: Final = RetryPolicy(base_ms=1_000, max_ms=60_000, jitter=0.2)
+_SEND_TIMEOUT_S: Final = 10
+
+Mutation = MutationContext[BufferedScheduler]
+
+
+async def _apply(ctx: Mutation, fails: int = 0) -> str:
+    """Have an effect; the first attempts fail when they have had it, and it is undone."""
+    assert ctx.job is not None
+    ctx.db.execute("INSERT INTO effects VALUES (?, ?)", ctx.job.id, ctx.job.incarnation)
+    if ctx.job.attempt <= fails:
+        raise ValueError("not yet")
+    return ctx.job.id
+
+
+async def _garble(ctx: Mutation) -> object:
+    """Have an effect, and return what is no JSON: the effect is undone."""
+    assert ctx.job is not None
+    ctx.db.execute("INSERT INTO effects VALUES (?, ?)", ctx.job.id, ctx.job.incarnation)
+    return object()
+
+
+async def _order(ctx: Mutation, id: str | None = None, delay: int = 0) -> str:  # noqa: A002
+    """Schedule a job: as a job of its own, whose effect this is, or because a client asks for it."""
+    if ctx.job is not None:
+        ctx.db.execute("INSERT INTO effects VALUES (?, ?)", ctx.job.id, ctx.job.incarnation)
+        id = f"{ctx.job.id}-{ctx.job.incarnation}"  # noqa: A001
+    assert id is not None
+    ctx.db.execute("INSERT INTO orders VALUES (?)", id)
+    return await ctx.scheduler.run_after(delay, "app:ok", {"ms": 5}, RunOptions(id=id))
+
+
+async def _withdraw(ctx: Mutation, id: str) -> None:  # noqa: A002
+    """Cancel what was ordered."""
+    ctx.db.execute("INSERT OR IGNORE INTO withdrawals VALUES (?)", id)
+    await ctx.scheduler.cancel(id)
+
+
+async def _elsewhere(_: object, ms: int) -> None:
+    """What the app has for the job of an order. Here it is only looked up."""
+
+
+_FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
+    "shard:apply": _apply,
+    "shard:garble": _garble,
+    "shard:order": _order,
+    "shard:withdraw": _withdraw,
+}
+
+
+class ShardObject:
+    """One life of a shard: step by step what `lunorash.shard.durable_object` does, which needs a Worker around it.
+
+    Args:
+        store: its rows.
+        functions: the app's.
+        platform: has its alarm.
+        scheduler: calls the SchedulerDO.
+        random: of its mutations and its waits.
+        journal: learns what should never come up.
+    """
+
+    def __init__(  # noqa: PLR0917 - the parts of a shard
+        self,
+        store: ObjectStore,
+        functions: FunctionTable,
+        platform: Platform[ShardObject],
+        scheduler: Scheduler,
+        random: Random,
+        journal: Journal,
+    ) -> None:
+        migrate_shard(store, [("schema.sql", _SCHEMA)])
+        self._store = store
+        self._platform = platform
+        self._scheduler = scheduler
+        self._random = random
+        self._journal = journal
+        self._failures = 0
+        self._sending = asyncio.Lock()
+        self._shard = Shard(store, functions, ready=lambda: None, wake=lambda now: platform.set_alarm(now + _REPAIR_MS))
+
+    async def mutate(self, text: str) -> str:
+        """Run a mutation."""
+        return await self._answer(lambda: self._mutate(ShardCall.from_text(text)))
+
+    async def alarm(self) -> None:
+        """Send what a crash or an outage has left in the outbox."""
+        try:
+            await self._send_outbox()
+        except (LunoraError, TimeoutError) as error:
+            self._failures += 1
+            self._journal.note("%s: its outbox is not sent: %s", self._platform.name, error)
+        else:
+            self._failures = 0
+        if not self._shard.outbox.is_empty():
+            delay = _REPAIRS.delay_ms(max(1, self._failures), random=self._random.random)
+            self._store.transaction(lambda: self._platform.set_alarm(self._platform.now() + delay))
+
+    async def _mutate(self, call: ShardCall) -> str:
+        this = Round(now=self._platform.now(), seed=self._random.getrandbits(128), answers={})
+        result = await self._shard.mutate_asking(call, this, self._scheduler.ask)
+        if not self._shard.outbox.is_empty():
+            try:
+                await self._send_outbox()
+            except (LunoraError, TimeoutError) as error:
+                self._journal.note("%s: its outbox is not sent: %s", self._platform.name, error)
+        return result
+
+    async def _send_outbox(self) -> None:
+        async with self._sending:
+            while rows := self._shard.outbox.page():
+                async with asyncio.timeout(_SEND_TIMEOUT_S):
+                    accepted = await self._scheduler.accept(self._platform.name, rows)
+                self._store.transaction(lambda accepted=accepted: self._forget(accepted))  # type: ignore[misc]
+
+    def _forget(self, accepted: int) -> None:
+        """What the platform writes at once, since nothing is awaited between."""
+        self._shard.outbox.forget(accepted)
+        if self._shard.outbox.is_empty():
+            self._platform.delete_alarm()
+
+    async def _answer(self, work: Callable[[], Awaitable[str]]) -> str:
+        try:
+            return json.dumps({"ok": await work()})
+        except LunoraError as error:
+            unavailable = isinstance(error, UnavailableError)
+            return json.dumps({"error": error.to_dict(), "status": error.status, "unavailable": unavailable})
+        except ValueError as error:  # what a function raises
+            return json.dumps({"error": LunoraError("INTERNAL", "unexpected").to_dict(), "detail": str(error)})
+
+
+class SimulatedShards:
+    """All shards, and who watches them.
+
+    Args:
+        seed: of their randomness.
+        loop: virtual time.
+        clock: what they see of it.
+        faults: decides what goes wrong.
+        journal: learns of everything.
+        scheduler: makes what calls the SchedulerDO.
+    """
+
+    def __init__(  # noqa: PLR0917 - the parts of a world
+        self,
+        seed: int,
+        loop: asyncio.AbstractEventLoop,
+        clock: Clock,
+        faults: Faults,
+        journal: Journal,
+        scheduler: Callable[[], Scheduler],
+    ) -> None:
+        self._faults = faults
+        self._journal = journal
+        self._scheduler = scheduler
+        self._random = Random(f"shards {seed}")  # noqa: S311 - it has to replay
+        self._functions = FunctionTable(
+            {path: register(function, kind="mutation", internal=True) for path, function in _FUNCTIONS.items()}
+            | {"app:ok": register(_elsewhere, kind="action", internal=True)}
+        )
+        self.platforms = {key: self._platform(key, loop, clock) for key in SHARD_KEYS}
+        self.client = Shards(self)
+        self.withdrawn: Callable[[str], None] = lambda _: None
+        """Told of every job whose cancel the SchedulerDO has been handed."""
+        self._effects: set[tuple[str, str]] = set()
+        self._told: set[str] = set()
+        self._seen: dict[str, int] = {}
+
+    def _platform(self, key: str, loop: asyncio.AbstractEventLoop, clock: Clock) -> Platform[ShardObject]:
+        platform: Platform[ShardObject] = Platform(
+            loop, clock, self._faults, self._journal, f"shard {key}", "shard-crash"
+        )
+
+        def build(store: ObjectStore, _: Process) -> ShardObject:
+            return ShardObject(store, self._functions, platform, self._scheduler(), self._random, self._journal)
+
+        platform.build = build
+        platform.watch = lambda: self._watch(platform)
+        return platform
+
+    # -- the binding -----------------------------------------------------------------------------------
+
+    def idFromName(self, name: str) -> str:  # noqa: N802 - the platform's name
+        """Of a binding."""
+        return name
+
+    def get(self, key: str) -> Stub:
+        """Of a binding."""
+        return Stub(self.platforms[key])
+
+    # -- its lives -------------------------------------------------------------------------------------
+
+    def kill_one(self) -> None:
+        """Kill a shard."""
+        self._random.choice([*self.platforms.values()]).kill("at random")
+
+    def replace_all(self) -> None:
+        """A deployment."""
+        for platform in self.platforms.values():
+            platform.kill("a deployment")
+
+    def clock_jumped(self) -> None:
+        """All alarms go off by the clock."""
+        for platform in self.platforms.values():
+            platform.clock_jumped()
+
+    def bury(self) -> None:
+        """Close what the shards have left."""
+        for platform in self.platforms.values():
+            platform.bury()
+
+    # -- what is watched -------------------------------------------------------------------------------
+
+    def _watch(self, platform: Platform[ShardObject]) -> None:
+        """After a transaction: every effect is there once, and what was handed over is known to be."""
+        rows = platform.storage.rows
+        if self._seen.get(platform.name) == rows.version or not self._is_whole(platform):
+            return
+        self._seen[platform.name] = rows.version
+        effects = [(row["job"], row["incarnation"]) for row in rows.execute("SELECT * FROM effects")]
+        if len(effects) != len(set(effects)):
+            twice = {effect for effect in effects if effects.count(effect) > 1}
+            self._journal.violate("an effect happens once", "%s twice", twice)
+        if not rows.execute("SELECT 1 FROM _lunora_outbox LIMIT 1"):
+            for row in rows.execute("SELECT id FROM withdrawals"):
+                if row["id"] not in self._told:
+                    self._told.add(row["id"])
+                    self.withdrawn(row["id"])
+        elif platform.storage.alarm is None and not platform.firing:
+            self._journal.violate("whatever waits has an alarm", "the outbox of %s has none", platform.name)
+
+    def succeeded(self, job: Row) -> None:
+        """A job is recorded as a success: its mutation has had its effect."""
+        if not job["target"].startswith("shard:"):
+            return
+        self._journal.count("effects")
+        rows = self.platforms[job["shard_key"] or "default"].storage.rows
+        if not rows.execute("SELECT 1 FROM effects WHERE job = ? AND incarnation = ?", job["id"], job["incarnation"]):
+            self._journal.violate("what succeeded has had its effect", "%s has not", job["id"])
+
+    def unsent(self) -> list[str]:
+        """The shards that have something in their outbox."""
+        return [
+            platform.name
+            for platform in self.platforms.values()
+            if self._is_whole(platform) and platform.storage.rows.execute("SELECT 1 FROM _lunora_outbox LIMIT 1")
+        ]
+
+    def orders(self) -> set[str]:
+        """The jobs that mutations have scheduled and committed."""
+        return {
+            row["id"]
+            for platform in self.platforms.values()
+            if self._is_whole(platform)
+            for row in platform.storage.rows.execute("SELECT id FROM orders")
+        }
+
+    def is_at_rest(self) -> bool:
+        """Whether nothing wakes any more."""
+        return all(platform.storage.alarm is None for platform in self.platforms.values())
+
+    def _is_whole(self, platform: Platform[ShardObject]) -> bool:
+        return bool(platform.storage.rows.execute("SELECT 1 FROM sqlite_master WHERE name = 'withdrawals'"))
