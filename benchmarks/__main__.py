@@ -18,8 +18,8 @@ from dataclasses import asdict, replace
 
 from pytest_workers.runtime import Project, prepare
 
-from benchmarks.bench_worker import APP, BenchWorker
-from benchmarks.figures import FIGURES, FULL, QUICK, Figure, NotThereError, Sizes
+from benchmarks.bench_worker import APP, BenchWorker, NotThereError
+from benchmarks.figures import FIGURES, FULL, QUICK, Figure, Sizes
 from benchmarks.machine import facts
 from benchmarks.measurement import gather
 from benchmarks.report import Failed, Measured, Outcome, Skipped, document

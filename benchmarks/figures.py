@@ -10,19 +10,15 @@ from typing import Final
 
 import httpx
 
-from benchmarks.bench_worker import BenchWorker
+from benchmarks.bench_worker import BenchWorker, NotThereError
 from benchmarks.measurement import percentile
 from benchmarks.upstream import Upstream
 
-__all__ = ["FIGURES", "FULL", "QUICK", "Figure", "NotThereError", "Sizes"]
+__all__ = ["FIGURES", "FULL", "QUICK", "Figure", "Sizes"]
 
 IN_FLIGHT: Final = 8
 RATE: Final = 20
 """Jobs that fall due in a second, where lateness is measured."""
-
-
-class NotThereError(Exception):
-    """This release has not what a figure measures; the text says what."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +27,7 @@ class Sizes:
 
     Args:
         enqueued: jobs that are scheduled one by one.
+        bulk: jobs that are scheduled in one call.
         drained: jobs that fall due at once.
         waiting: actions that wait for an upstream answer.
         wait_s: seconds that each of them waits.
@@ -40,6 +37,7 @@ class Sizes:
     """
 
     enqueued: int = 1_500
+    bulk: int = 1_000
     drained: int = 10_000
     waiting: int = 200
     wait_s: float = 5
@@ -50,7 +48,7 @@ class Sizes:
 
 FULL: Final = Sizes()
 QUICK: Final = Sizes(
-    enqueued=80, drained=100, waiting=12, wait_s=1, punctual_s=3, stored=5_000, memory=(100, 300)
+    enqueued=80, bulk=100, drained=100, waiting=12, wait_s=1, punctual_s=3, stored=5_000, memory=(100, 300)
 )  # fmt: skip
 """To see that everything works. The numbers mean little."""
 
@@ -98,6 +96,14 @@ async def _enqueue_all(url: str, count: int) -> float:
             for _ in range(IN_FLIGHT):
                 clients.create_task(client(http))
         return time.perf_counter() - begin
+
+
+def _schedule_many(worker: BenchWorker, sizes: Sizes) -> Mapping[str, float]:
+    begin = time.perf_counter()
+    in_worker: float | None = worker.call("storing:schedule_many", {"count": sizes.bulk})
+    if in_worker is None:
+        raise NotThereError("there is no schedule_many")
+    return {"in_worker": in_worker, "over_http": (time.perf_counter() - begin) * 1000}
 
 
 def _drain(target: str) -> Measure:
@@ -148,6 +154,11 @@ _ONE_BY_ONE: Final = Figure(
     units=_RATE,
     measure=_enqueue,
 )
+_IN_ONE_CALL: Final = Figure(
+    what="many jobs scheduled in one call by an action: the call itself, and the request that asked for it",
+    units={"in_worker": "ms", "over_http": "ms"},
+    measure=_schedule_many,
+)
 _MUTATIONS: Final = Figure(
     what="due mutations on one shard that do nothing, drained through the origin",
     units=_RATE,
@@ -164,6 +175,7 @@ def _with_many(figure: Figure) -> Figure:
 
 FIGURES: Final[Mapping[str, Figure]] = {
     "enqueue": _ONE_BY_ONE,
+    "schedule-many": _IN_ONE_CALL,
     "drain-mutations": _MUTATIONS,
     "drain-actions": _ACTIONS,
     "drain-mutations-loopback": replace(
@@ -178,10 +190,11 @@ FIGURES: Final[Mapping[str, Figure]] = {
         measure=_wait_for_upstream,
     ),
     "lateness": _LATENESS,
-    "enqueue-many-stored": _with_many(_ONE_BY_ONE),
-    "drain-mutations-many-stored": _with_many(_MUTATIONS),
-    "drain-actions-many-stored": _with_many(_ACTIONS),
-    "lateness-many-stored": _with_many(_LATENESS),
+    "stored-enqueue": _with_many(_ONE_BY_ONE),
+    "stored-schedule-many": _with_many(_IN_ONE_CALL),
+    "stored-drain-mutations": _with_many(_MUTATIONS),
+    "stored-drain-actions": _with_many(_ACTIONS),
+    "stored-lateness": _with_many(_LATENESS),
     "memory": Figure(
         what="resident memory of the workerd that holds the Worker, after the first and after the last of many actions",
         units={"first": "MiB", "last": "MiB", "growth": "MiB"},

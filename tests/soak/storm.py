@@ -39,11 +39,15 @@ from tests.soak.plans import Plan
 
 __all__ = ["Look", "Weathered", "storms"]
 
-_JOBS: Final = 8
+_JOBS: Final = 3
 _EVERY_S: Final = 0.8
-_SERVED_S: Final = 90
+_SERVED_S: Final = 240
+"""It waits behind what the storm has left, which was due before."""
 _SETTLED_S: Final = 20
 _GROWTH_MB: Final = 10
+_WARM_JOBS: Final = 200
+_WARM_ROUNDS: Final = 12
+_STILL_MB: Final = 2
 _REST_S: Final = 180
 _START_S: Final = 120
 
@@ -117,8 +121,8 @@ class Weathered:
         """Everything that is not as it should be.
 
         Args:
-            resident: whether all memory is judged, and not Python's alone. JavaScript's garbage makes a process grow
-                for the first minute, whatever it does, so that short storms say nothing about it.
+            resident: whether all memory is judged, and not Python's alone. JavaScript's garbage makes a cold process
+                grow by some 200 MiB, whatever it does, before the first of it is taken out.
         """
         before, first, second, end = self.looks
         wrong = []
@@ -135,13 +139,14 @@ class Weathered:
         return wrong
 
 
-def storms(*, seconds: float, seed: int, say: Callable[[str], None]) -> Weathered:
+def storms(*, seconds: float, seed: int, say: Callable[[str], None], warm: bool) -> Weathered:
     """Let a Worker weather two storms that are the same.
 
     Args:
         seconds: how long each lasts.
         seed: draws what the origin does.
         say: told how it goes.
+        warm: whether the Worker first runs jobs in calm weather until its memory grows no more.
     """
     origin = Origin()
     origin.start()
@@ -158,6 +163,9 @@ def storms(*, seconds: float, seed: int, say: Callable[[str], None]) -> Weathere
             origin.worker_url = server.url
             client = Client(Worker("storm", server, _START_S))
             with client.http:
+                _serves(client)
+                if warm:
+                    _warm_up(client, say)
                 return _weather(client, origin, seconds, seed, say)
         except BaseException:
             for line in server.log_lines()[-40:]:
@@ -169,7 +177,6 @@ def storms(*, seconds: float, seed: int, say: Callable[[str], None]) -> Weathere
 
 
 def _weather(client: Client, origin: Origin, seconds: float, seed: int, say: Callable[[str], None]) -> Weathered:
-    _serves(client)
     before = _settled(client, tasks=1)
     looks, dispatches = [before], []
     for number in (1, 2):
@@ -194,6 +201,22 @@ def _settled(client: Client, tasks: int) -> Look:
     while (look := _look(client)).tasks > tasks and time.monotonic() < deadline:
         time.sleep(0.5)
     return look
+
+
+def _warm_up(client: Client, say: Callable[[str], None]) -> None:
+    still = 0
+    for number in range(_WARM_ROUNDS):
+        before = _look(client).resident_mb
+        plans = [Plan(id=f"warm-{number}-{job}", kind="action") for job in range(_WARM_JOBS)]
+        for first in range(0, _WARM_JOBS, 50):
+            calls = [plan.to_call() for plan in plans[first : first + 50]]
+            client.value("action", "soak:enqueue", {"jobs": calls})
+        wait_for(lambda: not _unfinished(client), "rest", _REST_S, client.status)
+        after = _look(client).resident_mb
+        say(f"warming up: from {before} to {after} MiB")
+        still = still + 1 if after - before < _STILL_MB else 0
+        if still == 2:
+            return
 
 
 def _storm(client: Client, origin: Origin, seconds: float, seed: int, name: str) -> None:

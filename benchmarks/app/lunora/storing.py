@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
 from lunora._generated.internal import internal
-from lunora._generated.server import ActionContext, action
+from lunora._generated.server import ActionContext, LunoraError, action
+from lunorash import scheduler
 from lunorash.codec import decode_json
 from lunorash.scheduler import RunOptions
 
@@ -18,6 +20,22 @@ _AT_ONCE = 20_000
 async def enqueue(ctx: ActionContext) -> str:
     """Schedule one job."""
     return await ctx.scheduler.run_after(_NEVER_MS, internal.idle.act)
+
+
+@action
+async def schedule_many(ctx: ActionContext, count: int) -> float | None:
+    """Schedule many jobs in one call; returns the milliseconds that it took, or None where there is no such call."""
+    job_call: Any = getattr(scheduler, "JobCall", None)
+    if job_call is None:
+        return None
+    client: Any = ctx.scheduler
+    begin = time.time()
+    answers = await client.schedule_many([job_call(internal.idle.act, delay=_NEVER_MS) for _ in range(count)])
+    took = (time.time() - begin) * 1000
+    for answer in answers:
+        if isinstance(answer, LunoraError):
+            raise answer
+    return took
 
 
 @action
