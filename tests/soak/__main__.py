@@ -42,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         reports["soak"] = outcome.report
         broken += outcome.violations
     if options.storm_seconds:
-        weathered = storms(seconds=options.storm_seconds, seed=seed, warm=True, say=_say)
+        weathered = storms(seconds=options.storm_seconds, seed=seed, say=_say)
         reports["storms"] = asdict(weathered)
         broken += weathered.violations(resident=True)
     print(json.dumps({"ok": not broken, "seed": seed, **reports, "broken": broken}, indent=2))

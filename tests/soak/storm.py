@@ -7,8 +7,11 @@ memory never shrinks. So there are two storms, the same ones, and the second mus
 from __future__ import annotations
 
 import asyncio
+import re
 import socket
 import struct
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -45,9 +48,8 @@ _SERVED_S: Final = 240
 """It waits behind what the storm has left, which was due before."""
 _SETTLED_S: Final = 20
 _GROWTH_MB: Final = 10
-_WARM_JOBS: Final = 200
-_WARM_ROUNDS: Final = 12
-_STILL_MB: Final = 2
+_NODE: Final = Path(sys.executable).with_name("node")
+_COLLECT: Final = Path(__file__).with_name("collect_garbage.mjs")
 _REST_S: Final = 180
 _START_S: Final = 120
 
@@ -94,7 +96,8 @@ class Look:
         isolate: its name.
         tasks: how many asyncio tasks it had, the one that looked included.
         heap_mb: Python's memory, which never shrinks.
-        resident_mb: all memory of its workerd.
+        resident_mb: all memory of its workerd, when the garbage of JavaScript has been taken out: there may be 200 MiB
+            of it, which says nothing.
     """
 
     isolate: str
@@ -108,12 +111,12 @@ class Weathered:
     """What became of a Worker in two storms.
 
     Args:
-        looks: before the first, after each, and at the end, when all had come to rest.
+        looks: before the first and after each, when all had come to rest.
         dispatches: how many were sent in each storm.
         unfinished: how many jobs had not come to rest at the end.
     """
 
-    looks: tuple[Look, Look, Look, Look]
+    looks: tuple[Look, Look, Look]
     dispatches: list[int]
     unfinished: int
 
@@ -121,10 +124,10 @@ class Weathered:
         """Everything that is not as it should be.
 
         Args:
-            resident: whether all memory is judged, and not Python's alone. JavaScript's garbage makes a cold process
-                grow by some 200 MiB, whatever it does, before the first of it is taken out.
+            resident: whether all memory is judged, and not Python's alone. A cold process grows for the first minute,
+                whatever it does, so that short storms say nothing about it.
         """
-        before, first, second, end = self.looks
+        before, first, second = self.looks
         wrong = []
         if len({look.isolate for look in self.looks}) != 1:
             wrong.append(f"the isolate was replaced: {[look.isolate for look in self.looks]}")
@@ -134,19 +137,18 @@ class Weathered:
             wrong.append(f"the second storm took memory from {first.resident_mb:.1f} to {second.resident_mb:.1f} MiB")
         if self.unfinished:
             wrong.append(f"{self.unfinished} jobs never came to rest")
-        if end.tasks > before.tasks:
-            wrong.append(f"{end.tasks - before.tasks} tasks were left behind")
+        if second.tasks > before.tasks:
+            wrong.append(f"{second.tasks - before.tasks} tasks were left behind")
         return wrong
 
 
-def storms(*, seconds: float, seed: int, say: Callable[[str], None], warm: bool) -> Weathered:
+def storms(*, seconds: float, seed: int, say: Callable[[str], None]) -> Weathered:
     """Let a Worker weather two storms that are the same.
 
     Args:
         seconds: how long each lasts.
         seed: draws what the origin does.
         say: told how it goes.
-        warm: whether the Worker first runs jobs in calm weather until its memory grows no more.
     """
     origin = Origin()
     origin.start()
@@ -164,8 +166,6 @@ def storms(*, seconds: float, seed: int, say: Callable[[str], None], warm: bool)
             client = Client(Worker("storm", server, _START_S))
             with client.http:
                 _serves(client)
-                if warm:
-                    _warm_up(client, say)
                 return _weather(client, origin, seconds, seed, say)
         except BaseException:
             for line in server.log_lines()[-40:]:
@@ -183,40 +183,22 @@ def _weather(client: Client, origin: Origin, seconds: float, seed: int, say: Cal
         already = len(origin.dispatches)
         _storm(client, origin, seconds, seed, f"storm{number}")
         took = _serves(client)
-        looks.append(_look(client))
         dispatches.append(len(origin.dispatches) - already)
+        try:
+            wait_for(lambda: not _unfinished(client), "rest", _REST_S, client.status)
+        except AssertionError as error:
+            say(str(error))
+        looks.append(_settled(client, before.tasks))
         say(f"storm {number}: {dispatches[-1]} dispatches; new work was served after {took:.1f} s; {looks[-1]}")
-    try:
-        wait_for(lambda: not _unfinished(client), "rest", _REST_S, client.status)
-    except AssertionError as error:
-        say(str(error))
-    end = _settled(client, tasks=before.tasks)
-    say(f"at rest: {end}")
-    return Weathered(looks=(before, looks[1], looks[2], end), dispatches=dispatches, unfinished=_unfinished(client))
+    return Weathered(looks=(looks[0], looks[1], looks[2]), dispatches=dispatches, unfinished=_unfinished(client))
 
 
 def _settled(client: Client, tasks: int) -> Look:
     """What there is when an isolate has put its tasks away, or has had the time for it."""
     deadline = time.monotonic() + _SETTLED_S
-    while (look := _look(client)).tasks > tasks and time.monotonic() < deadline:
+    while client.call("GET", "/test/isolate").json()["tasks"] > tasks and time.monotonic() < deadline:
         time.sleep(0.5)
-    return look
-
-
-def _warm_up(client: Client, say: Callable[[str], None]) -> None:
-    still = 0
-    for number in range(_WARM_ROUNDS):
-        before = _look(client).resident_mb
-        plans = [Plan(id=f"warm-{number}-{job}", kind="action") for job in range(_WARM_JOBS)]
-        for first in range(0, _WARM_JOBS, 50):
-            calls = [plan.to_call() for plan in plans[first : first + 50]]
-            client.value("action", "soak:enqueue", {"jobs": calls})
-        wait_for(lambda: not _unfinished(client), "rest", _REST_S, client.status)
-        after = _look(client).resident_mb
-        say(f"warming up: from {before} to {after} MiB")
-        still = still + 1 if after - before < _STILL_MB else 0
-        if still == 2:
-            return
+    return _look(client)
 
 
 def _storm(client: Client, origin: Origin, seconds: float, seed: int, name: str) -> None:
@@ -256,4 +238,17 @@ def _look(client: Client) -> Look:
     group = client.worker.server.process_group
     assert group is not None, "the server has ended"
     seen: dict[str, Any] = client.call("GET", "/test/isolate").json()
+    collecting = subprocess.Popen([_NODE, str(_COLLECT), str(_inspector_port(group))])
+    while collecting.poll() is None:  # an idle isolate does not listen to its inspector
+        client.call("GET", "/_lunora/health")
+        time.sleep(0.05)
+    assert collecting.returncode == 0, "the garbage was not taken out"
     return Look(**seen, resident_mb=round(worker_memory_mb(group), 1))
+
+
+def _inspector_port(process_group: int) -> int:
+    listed = subprocess.run(
+        ["ps", "-A", "-ww", "-o", "pgid=", "-o", "args="], capture_output=True, text=True, check=True
+    )
+    ports = re.findall(rf"^ *{process_group} .* --inspector-port (\d+)", listed.stdout, re.MULTILINE)
+    return int(ports[0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from typing import Final
 
 import pyodide_js
@@ -28,6 +29,7 @@ async def isolate(request: HttpRequest) -> HttpAnswer:
     """The isolate that answers: its name, which no other one ever has, its tasks, and the size of Python's memory."""
     if not _isolate:
         _isolate.append(mint_id())  # there is no randomness while modules are imported
+    gc.collect()
     heap_mb = pyodide_js._module.HEAP8.length / 2**20
     return HttpAnswer(body={"isolate": _isolate[0], "tasks": len(asyncio.all_tasks()), "heap_mb": heap_mb})
 
