@@ -10,12 +10,14 @@ STAMPS := .lunora/stamps
 
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help dev demo test check generate simulate lock clean setup
+.PHONY: help dev demo test check generate simulate soak bench lock clean setup
 help:
 	@echo "make dev       serve the example app on http://localhost:8787"
 	@echo "make demo      watch a short story of jobs on a Worker of its own"
 	@echo "make test      lint, types, import rules and all tests"
 	@echo "make simulate  run the simulator, SEEDS=$(SEEDS) seeds on all cores"
+	@echo "make soak      jobs that fail and hang, kill -9 and bad weather on real workerd, for some eight minutes"
+	@echo "make bench     measure how fast it is: JSON on stdout; BENCH='--only enqueue' measures less"
 	@echo "make lock      pin the newest versions that pyproject.toml and package.json allow"
 	@echo "make clean     remove what was installed and generated; .dev.vars and local data stay"
 
@@ -42,6 +44,12 @@ check: generate
 
 simulate: setup
 	@$(BIN)/python -m tests.simulation --seeds $(SEEDS)
+
+soak: setup
+	@$(BIN)/python -m tests.soak $(SOAK)
+
+bench: setup
+	@$(BIN)/python -m benchmarks $(BENCH)
 
 setup: $(STAMPS)/python $(STAMPS)/node
 

@@ -20,6 +20,13 @@ class JournalDO(DurableObject):  # type: ignore[misc]
     async def read(self) -> str:
         return json.dumps([dict(row) for row in self._sql.exec("SELECT * FROM entries ORDER BY rowid").toArray()])
 
+    async def read_behind(self, number: int) -> str:
+        """Entries behind a number, some at a time; each has its own as `number`."""
+        rows = self._sql.exec(
+            "SELECT rowid AS number, * FROM entries WHERE rowid > ? ORDER BY rowid LIMIT 2000", number
+        )
+        return json.dumps([dict(row) for row in rows.toArray()])
+
 
 def journal(env: Any) -> Any:
     """The one journal of the Worker."""

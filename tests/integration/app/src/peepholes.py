@@ -2,19 +2,37 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
 from typing import Final
 
+import pyodide_js
 from failpoints import ARM
 from journal import journal
 from lost_alarms import LOST_ALARM
 from routes.schedule import SCHEDULE
 
 from lunorash.codec import decode_json
+from lunorash.scheduler.ids import mint_id
 from lunorash.server import HttpAnswer, HttpRequest, Route
 
 
 async def read_journal(request: HttpRequest) -> HttpAnswer:
     return HttpAnswer(body=decode_json(await journal(request.env).read()))
+
+
+async def read_journal_behind(request: HttpRequest) -> HttpAnswer:
+    number = int(request.parameter("number") or 0)
+    return HttpAnswer(body=decode_json(await journal(request.env).read_behind(number)))
+
+
+async def isolate(request: HttpRequest) -> HttpAnswer:
+    """The isolate that answers: its name, which no other one ever has, its tasks, and the size of Python's memory."""
+    if not _isolate:
+        _isolate.append(mint_id())  # there is no randomness while modules are imported
+    gc.collect()
+    heap_mb = pyodide_js._module.HEAP8.length / 2**20
+    return HttpAnswer(body={"isolate": _isolate[0], "tasks": len(asyncio.all_tasks()), "heap_mb": heap_mb})
 
 
 async def run_case(request: HttpRequest) -> HttpAnswer:
@@ -34,11 +52,15 @@ async def instance(request: HttpRequest) -> HttpAnswer:
     return HttpAnswer(body={"instance": request.env.SCHEDULER.idFromName("default").toString()})
 
 
+_isolate: list[str] = []
+
 PEEPHOLES: Final = (
     SCHEDULE,
     ARM,
     LOST_ALARM,
     Route(method="GET", path="/test/journal", handler=read_journal),
+    Route(method="GET", path="/test/journal/behind", handler=read_journal_behind),
+    Route(method="GET", path="/test/isolate", handler=isolate),
     Route(method="POST", path="/test/conformance", handler=run_case),
     Route(method="POST", path="/test/begin", handler=begin),
     Route(method="GET", path="/test/instance", handler=instance),

@@ -1,0 +1,204 @@
+"""The figures: what each measures in one run, and on what kind of Worker."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+import httpx
+
+from benchmarks.bench_worker import BenchWorker, NotThereError
+from benchmarks.measurement import percentile
+from benchmarks.upstream import Upstream
+
+__all__ = ["FIGURES", "FULL", "QUICK", "Figure", "Sizes"]
+
+IN_FLIGHT: Final = 8
+RATE: Final = 20
+"""Jobs that fall due in a second, where lateness is measured."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sizes:
+    """How much is measured in one run.
+
+    Args:
+        enqueued: jobs that are scheduled one by one.
+        bulk: jobs that are scheduled in one call.
+        drained: jobs that fall due at once.
+        waiting: actions that wait for an upstream answer.
+        wait_s: seconds that each of them waits.
+        punctual_s: seconds during which lateness is measured.
+        stored: far-future jobs, for the figures with many stored.
+        memory: after how many jobs memory is looked at, first and last.
+    """
+
+    enqueued: int = 1_500
+    bulk: int = 1_000
+    drained: int = 10_000
+    waiting: int = 200
+    wait_s: float = 5
+    punctual_s: int = 20
+    stored: int = 1_000_000
+    memory: tuple[int, int] = (1_000, 100_000)
+
+
+FULL: Final = Sizes()
+QUICK: Final = Sizes(
+    enqueued=80, bulk=100, drained=100, waiting=12, wait_s=1, punctual_s=3, stored=5_000, memory=(100, 300)
+)  # fmt: skip
+"""To see that everything works. The numbers mean little."""
+
+
+Measure = Callable[[BenchWorker, Sizes], Mapping[str, float]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """One figure.
+
+    Args:
+        what: what it is, in words.
+        units: of each quantity that it measures, by name.
+        measure: one run.
+        loopback: whether dispatches stay inside the Worker.
+        many: whether many far-future jobs are stored.
+        once: whether a second run would not be like the first.
+    """
+
+    what: str
+    units: Mapping[str, str]
+    measure: Measure
+    loopback: bool = False
+    many: bool = False
+    once: bool = False
+
+
+def _enqueue(worker: BenchWorker, sizes: Sizes) -> Mapping[str, float]:
+    seconds = asyncio.run(_enqueue_all(worker.url, sizes.enqueued))
+    return {"rate": sizes.enqueued / seconds}
+
+
+async def _enqueue_all(url: str, count: int) -> float:
+    numbers = iter(range(count))
+
+    async def client(http: httpx.AsyncClient) -> None:
+        for _ in numbers:
+            answer = await http.post(f"{url}/api/action", json={"path": "storing:enqueue", "args": {}})
+            answer.raise_for_status()
+
+    async with httpx.AsyncClient(timeout=60) as http:
+        begin = time.perf_counter()
+        async with asyncio.TaskGroup() as clients:
+            for _ in range(IN_FLIGHT):
+                clients.create_task(client(http))
+        return time.perf_counter() - begin
+
+
+def _schedule_many(worker: BenchWorker, sizes: Sizes) -> Mapping[str, float]:
+    begin = time.perf_counter()
+    in_worker: float | None = worker.call("storing:schedule_many", {"count": sizes.bulk})
+    if in_worker is None:
+        raise NotThereError("there is no schedule_many")
+    return {"in_worker": in_worker, "over_http": (time.perf_counter() - begin) * 1000}
+
+
+def _drain(target: str) -> Measure:
+    def measure(worker: BenchWorker, sizes: Sizes) -> Mapping[str, float]:
+        return {"rate": sizes.drained / worker.drain(target, sizes.drained)}
+
+    return measure
+
+
+def _wait_for_upstream(worker: BenchWorker, sizes: Sizes) -> Mapping[str, float]:
+    with Upstream(sizes.wait_s) as upstream:
+        seconds = worker.drain("idle:wait", sizes.waiting, url=upstream.url)
+        return {"seconds": seconds, "most_at_once": upstream.most_at_once}
+
+
+def _lateness(worker: BenchWorker, sizes: Sizes) -> Mapping[str, float]:
+    worker.call("idle:noted")
+    count = RATE * sizes.punctual_s
+    worker.drain("idle:note", count, step_ms=1000 // RATE)
+    late: list[float] = worker.call("idle:noted")
+    if len(late) != count:
+        raise RuntimeError(f"{len(late)} of {count} jobs have noted how late they were")
+    return {"p50": percentile(late, 0.5), "p99": percentile(late, 0.99), "earliest": min(late)}
+
+
+def _memory(worker: BenchWorker, sizes: Sizes) -> Mapping[str, float]:
+    few, many = sizes.memory
+    worker.drain("idle:act", few)
+    first = worker.memory_mb()
+    done = few
+    while done < many:
+        more = min(many - done, 10_000)
+        worker.drain("idle:act", more)
+        done += more
+    last = worker.memory_mb()
+    return {"first": first, "last": last, "growth": last - first}
+
+
+_MANY: Final = ", with many far-future jobs stored"
+_RATE: Final = {"rate": "jobs/s"}
+_LATENESS: Final = Figure(
+    what=f"from due to the start of the handler, of {RATE} actions a second; earliest below 0 would be too early",
+    units={"p50": "ms", "p99": "ms", "earliest": "ms"},
+    measure=_lateness,
+)
+_ONE_BY_ONE: Final = Figure(
+    what=f"jobs scheduled one by one by an action, over HTTP, from one client with {IN_FLIGHT} requests in flight",
+    units=_RATE,
+    measure=_enqueue,
+)
+_IN_ONE_CALL: Final = Figure(
+    what="many jobs scheduled in one call by an action: the call itself, and the request that asked for it",
+    units={"in_worker": "ms", "over_http": "ms"},
+    measure=_schedule_many,
+)
+_MUTATIONS: Final = Figure(
+    what="due mutations on one shard that do nothing, drained through the origin",
+    units=_RATE,
+    measure=_drain("idle:mutation"),
+)
+_ACTIONS: Final = Figure(
+    what="due actions that do nothing, drained through the origin", units=_RATE, measure=_drain("idle:act")
+)
+
+
+def _with_many(figure: Figure) -> Figure:
+    return replace(figure, what=figure.what + _MANY, many=True)
+
+
+FIGURES: Final[Mapping[str, Figure]] = {
+    "enqueue": _ONE_BY_ONE,
+    "schedule-many": _IN_ONE_CALL,
+    "drain-mutations": _MUTATIONS,
+    "drain-actions": _ACTIONS,
+    "drain-mutations-loopback": replace(
+        _MUTATIONS, what="due mutations on one shard that do nothing, drained through loopback", loopback=True
+    ),
+    "drain-actions-loopback": replace(
+        _ACTIONS, what="due actions that do nothing, drained through loopback", loopback=True
+    ),
+    "upstream": Figure(
+        what="actions that each wait for one slow answer of another server, from due to the end of the last",
+        units={"seconds": "s", "most_at_once": "requests"},
+        measure=_wait_for_upstream,
+    ),
+    "lateness": _LATENESS,
+    "stored-enqueue": _with_many(_ONE_BY_ONE),
+    "stored-schedule-many": _with_many(_IN_ONE_CALL),
+    "stored-drain-mutations": _with_many(_MUTATIONS),
+    "stored-drain-actions": _with_many(_ACTIONS),
+    "stored-lateness": _with_many(_LATENESS),
+    "memory": Figure(
+        what="resident memory of the workerd that holds the Worker, after the first and after the last of many actions",
+        units={"first": "MiB", "last": "MiB", "growth": "MiB"},
+        measure=_memory,
+        once=True,
+    ),
+}
