@@ -79,6 +79,9 @@ def job_row(**columns: Any) -> Row:
         "error_message": None,
         "pool": None,
         "priority": 0,
+        "kind": None,
+        "size": 2,
+        "numbered": 0,
     }
     assert set(columns) <= set(row), f"no such columns: {set(columns) - set(row)}"
     return {**row, **columns}

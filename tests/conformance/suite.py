@@ -10,6 +10,7 @@ from lunorash.scheduler.store import Store
 
 from . import (
     alarm_cases,
+    batch_cases,
     breaker_cases,
     engine_cases,
     history_cases,
@@ -34,6 +35,7 @@ _MODULES: Final = (
     schema_cases,
     engine_cases,
     alarm_cases,
+    batch_cases,
     breaker_cases,
     history_cases,
     listing_cases,

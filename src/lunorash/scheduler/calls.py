@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from lunorash.codec import encode_args
 from lunorash.errors import LunoraError, shown
-from lunorash.refs import Target, target_text
+from lunorash.refs import FunctionReference, Kind, Target, target_text
 from lunorash.scheduler.job import NewJob
 from lunorash.scheduler.options import RunOptions
 from lunorash.scheduler.retry import DEFAULT_RETRY
@@ -22,6 +22,10 @@ class Catalog(Protocol):
 
     def check_target(self, target: str, args: Mapping[str, Any]) -> None:
         """Refuse a target that does not exist, or arguments that it does not take."""
+        ...
+
+    def kind_of(self, target: str) -> Kind | None:
+        """What a function is; None for a workflow, an agent, or what is not there."""
         ...
 
 
@@ -107,5 +111,12 @@ def make_job(
             shard_key=options.shard_key,
             pool=options.pool,
             priority=options.priority,
+            kind=_kind(target, text, catalog),
         )
     )
+
+
+def _kind(target: Target, text: str, catalog: Catalog | None) -> Kind | None:
+    if isinstance(target, FunctionReference):
+        return target.kind
+    return None if catalog is None else catalog.kind_of(text)

@@ -68,8 +68,9 @@ class Dispatcher:
         self._transport = transport
         self._clock = clock
         self._log = log
-        self._awaiting: set[str] = set()
-        self._tasks: set[asyncio.Task[None]] = set()
+        # dicts, since a set of tasks has another order each time, and what goes wrong has to go wrong again
+        self._awaiting: dict[str, None] = {}
+        self._tasks: dict[asyncio.Task[None], None] = {}
 
     def room(self) -> int:
         """How many dispatches may be started now."""
@@ -86,13 +87,13 @@ class Dispatcher:
 
     def _start(self, dispatches: Iterable[Dispatch]) -> None:
         for dispatch in dispatches:
-            self._awaiting.add(dispatch.id)
+            self._awaiting[dispatch.id] = None
             task = asyncio.create_task(self._deliver(dispatch))
-            self._tasks.add(task)
+            self._tasks[task] = None
             task.add_done_callback(self._ended)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
+        self._tasks.pop(task, None)
         error = None if task.cancelled() else task.exception()
         if error is not None:
             # Not even its end could be recorded. Its lease will end, and then it is rescued.
@@ -118,7 +119,7 @@ class Dispatcher:
         except TimeoutError:
             raise Undelivered(f"no answer within {HEADERS_TIMEOUT_S} s") from None
         finally:
-            self._awaiting.discard(dispatch.id)
+            self._awaiting.pop(dispatch.id, None)
             self._engine.rearm(self._clock())  # there is room again
 
     async def _read(self, dispatch: Dispatch, answer: Answer) -> None:

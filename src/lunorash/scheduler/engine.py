@@ -14,11 +14,12 @@ from typing import Final, TypeVar
 from lunorash.errors import LunoraError
 from lunorash.scheduler import queries
 from lunorash.scheduler.alarm import Alarm
+from lunorash.scheduler.batching import BatchSizes
 from lunorash.scheduler.breaker import Breaker
 from lunorash.scheduler.claiming import LEASE_MS, UNCONFIGURED, Claiming
 from lunorash.scheduler.job import Dispatch, NewJob, OutboxRow, Result
 from lunorash.scheduler.pooling import Pooling
-from lunorash.scheduler.settling import PROBE, Settling
+from lunorash.scheduler.settling import KNOWN_MS, PROBE, Settling
 from lunorash.scheduler.store import Row, Store
 from lunorash.scheduler.verdict import Unknown
 
@@ -47,6 +48,9 @@ class Engine:
         room: how many dispatches may be started now.
         random: numbers in [0, 1).
         mint_id: mints ids of dispatches and incarnations.
+        sizes: the most that one dispatch carries.
+        history: whether jobs that have succeeded are kept for a week. If not, they are only kept for as long as the
+            call that scheduled them might be repeated.
     """
 
     def __init__(
@@ -59,6 +63,8 @@ class Engine:
         random: Callable[[], float],
         mint_id: Callable[[], str],
         origin_problem: str = "no origin is configured",
+        sizes: BatchSizes = BatchSizes(),  # noqa: B008 - it is immutable
+        history: bool = True,
     ) -> None:
         self._store = store
         self._alarm = alarm
@@ -70,7 +76,8 @@ class Engine:
         self._starting = 0
         self.breaker = Breaker(store, random)
         self._pooling = Pooling(store)
-        self._settling = Settling(store, self.breaker, self._pooling, random)
+        self._succeeded_retention_ms = RETENTION_MS if history else KNOWN_MS
+        self._settling = Settling(store, self.breaker, self._pooling, random, history=history)
         self._claiming = Claiming(
             store,
             self.breaker,
@@ -79,6 +86,7 @@ class Engine:
             mint_id=mint_id,
             origin=self._origin,
             origin_problem=origin_problem,
+            sizes=sizes,
         )
 
     # -- asked by callers ------------------------------------------------------------------------------
@@ -208,8 +216,7 @@ class Engine:
         """Record outcomes. A result of an older attempt, or of a job that has come to rest, changes nothing."""
 
         def work() -> None:
-            for result in results:
-                self._settling.record(dispatch_id, result, now)
+            self._settling.record(dispatch_id, list(results), now)
 
         self._change(work, now)
 
@@ -268,7 +275,7 @@ class Engine:
         def work() -> int:
             pruned = self._store.execute(
                 queries.PRUNE,
-                now - RETENTION_MS,
+                now - self._succeeded_retention_ms,
                 now - RETENTION_MS,
                 now - DEAD_RETENTION_MS,
                 PRUNED_PER_PASS,
@@ -295,8 +302,10 @@ class Engine:
                 probe_at = self.breaker.look(self._origin).probe_at
                 reasons.append(due if probe_at is None else max(due, probe_at))
         ended = self._store.execute(queries.OLDEST_ENDED)[0]
-        if ended["finished"] is not None:
-            reasons.append(ended["finished"] + RETENTION_MS)
+        if ended["succeeded"] is not None:
+            reasons.append(ended["succeeded"] + self._succeeded_retention_ms)
+        if ended["canceled"] is not None:
+            reasons.append(ended["canceled"] + RETENTION_MS)
         if ended["dead"] is not None:
             reasons.append(ended["dead"] + DEAD_RETENTION_MS)
         buried = self._store.execute(queries.OLDEST_TOMBSTONE)[0]["called"]
@@ -342,13 +351,13 @@ class Engine:
 
     def _insert_or_bury(self, job: NewJob, now: int, called: int) -> None:
         try:
-            self._insert(job, now, called)
+            self._insert(job, now, called, numbered=True)
         except LunoraError as error:
             refused = replace(job, id=self._mint_id(), incarnation=self._mint_id())
-            self._insert(refused, now, called)
+            self._insert(refused, now, called, numbered=True)
             self._store.execute(queries.REFUSE, now, error.code, error.message, refused.id)
 
-    def _insert(self, job: NewJob, now: int, called: int) -> None:
+    def _insert(self, job: NewJob, now: int, called: int, *, numbered: bool = False) -> None:
         held = self._store.execute(queries.HOLDER_OF_ID, job.id)
         if held:
             if held[0]["scheduled_as"] == job.incarnation:
@@ -369,6 +378,9 @@ class Engine:
             job.scheduled_for,
             job.pool,
             job.priority,
+            job.kind,
+            len(job.args.encode()),
+            int(numbered),
         )
         self._pooling.join(job.pool)
         if self._store.execute(queries.BURIED_AFTER, job.id, called):

@@ -15,9 +15,9 @@ HOLDER_OF_ID: Final = "SELECT scheduled_as, state FROM jobs WHERE id = ?"
 INSERT: Final = """
 INSERT INTO jobs
     (id, incarnation, scheduled_as, target, args, state, due, scheduled_for, created, retry, timeout_ms, shard_key,
-     attempt, charged, pool, priority)
+     attempt, charged, pool, priority, kind, size, numbered)
 VALUES
-    (?1, ?2, ?2, ?3, ?4, 'pending', ?5, coalesce(?11, ?5), ?6, ?7, ?8, ?9, ?10, ?10, ?12, ?13)
+    (?1, ?2, ?2, ?3, ?4, 'pending', ?5, coalesce(?11, ?5), ?6, ?7, ?8, ?9, ?10, ?10, ?12, ?13, ?14, ?15, ?16)
 """
 
 CANCEL_PENDING: Final = """
@@ -60,14 +60,23 @@ UPDATE jobs SET state = 'dead', ended = ?, error_code = ?, error_message = ? WHE
 
 # -- claim -----------------------------------------------------------------------------------------------
 
-DUE: Final = """
-SELECT * FROM jobs WHERE state = 'pending' AND pool IS NULL AND due <= ? ORDER BY due, id LIMIT ?
+# What is needed to put a job into a batch; its arguments are read when it is claimed. It travels alone if nobody knows
+# how it ended last time, if its dispatch did not begin or was cut off again and again, and if no attempt is left after
+# this one: so nobody dies of a neighbour.
+_WAITING: Final = """
+id, due, priority, pool, kind, shard_key, coalesce(size, 1000000) AS size, suspected, refunded_at,
+alone OR refunded_at IS NOT NULL OR cut_offs > 1 OR charged >= retry ->> 'max_attempts' AS lone
 """
+
+DUE: Final = f"""
+SELECT {_WAITING} FROM jobs WHERE state = 'pending' AND pool IS NULL AND due <= ? ORDER BY due, id LIMIT ?
+"""  # noqa: S608 - only constants are pasted
 
 CLAIM: Final = """
 UPDATE jobs
 SET state = 'running', dispatch = ?, attempt = attempt + 1, charged = charged + 1, started = ?
-WHERE id = ?
+WHERE id IN (SELECT value FROM json_each(?))
+RETURNING id, incarnation, attempt, charged, retry, redrives, target, args, scheduled_for, timeout_ms, shard_key
 """
 
 OPEN_DISPATCH: Final = "INSERT INTO dispatches (id, origin, opened, lease, jobs) VALUES (?, ?, ?, ?, ?)"
@@ -103,10 +112,10 @@ WITH RECURSIVE levels (priority) AS (
 
 PRIORITIES_IN_POOL: Final = f"{_PRIORITIES} SELECT priority FROM levels WHERE priority IS NOT NULL"  # noqa: S608
 
-DUE_IN_POOL: Final = """
-SELECT * FROM jobs WHERE pool = ? AND state = 'pending' AND ended IS NULL AND priority = ? AND due <= ?
+DUE_IN_POOL: Final = f"""
+SELECT {_WAITING} FROM jobs WHERE pool = ? AND state = 'pending' AND ended IS NULL AND priority = ? AND due <= ?
 ORDER BY due, id LIMIT ?
-"""
+"""  # noqa: S608
 
 # The limit keeps what is found from being found twice.
 REFRESH_POOL: Final = f"""
@@ -148,18 +157,36 @@ CLOSE_EXPIRED: Final = "DELETE FROM dispatches WHERE lease <= ? RETURNING *"
 
 # -- what becomes of an attempt --------------------------------------------------------------------------
 
-AWAITING: Final = """
-SELECT * FROM jobs
-WHERE id = ?1 AND dispatch = ?2 AND attempt = ?3 AND state IN ('running', 'pending', 'dead')
-  AND NOT EXISTS (SELECT 1 FROM dispatches WHERE id = ?2 AND began IS NULL)
+# What is needed to judge how an attempt ended: all of the row but its arguments.
+_JUDGED: Final = """
+jobs.id, incarnation, state, due, created, retry, attempt, charged, dispatch, cancel_requested, alone, cut_offs,
+refunded_at, unavailable_since, started, error_message, pool, numbered
 """
 
-RUNNING_IN: Final = """
-SELECT jobs.* FROM json_each(?) AS carried CROSS JOIN jobs ON jobs.id = carried.value
+AWAITING: Final = f"""
+SELECT {_JUDGED} FROM json_each(?1) AS told CROSS JOIN jobs ON jobs.id = told.value ->> 0
+WHERE dispatch = ?2 AND attempt = told.value ->> 1 AND state IN ('running', 'pending', 'dead')
+  AND NOT EXISTS (SELECT 1 FROM dispatches WHERE id = ?2 AND began IS NULL)
+"""  # noqa: S608
+
+RUNNING_IN: Final = f"""
+SELECT {_JUDGED} FROM json_each(?) AS carried CROSS JOIN jobs ON jobs.id = carried.value
 WHERE jobs.state = 'running' AND jobs.dispatch = ?
-"""
+"""  # noqa: S608
+
+SUSPECT: Final = f"SELECT {_JUDGED} FROM jobs WHERE id = ?"  # noqa: S608
 
 RECORD_ATTEMPT: Final = "INSERT OR REPLACE INTO attempts VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+
+# The same as an `END_ATTEMPT` for each would do.
+SUCCEED: Final = """
+UPDATE jobs
+SET state = 'succeeded', alone = 0, dispatch = NULL, cut_offs = 0, refunded_at = NULL, suspected = 0,
+    unavailable_since = NULL, ended = ?, error_code = NULL, error_message = NULL
+WHERE id IN (SELECT value FROM json_each(?))
+"""
+
+SUCCEED_WITHOUT_HISTORY: Final = "DELETE FROM jobs WHERE id IN (SELECT value FROM json_each(?))"
 
 END_ATTEMPT: Final = """
 UPDATE jobs
@@ -180,11 +207,8 @@ SELECT
 
 OLDEST_ENDED: Final = """
 SELECT
-    (SELECT min(ended) FROM (
-        SELECT min(ended) AS ended FROM jobs WHERE state = 'succeeded' AND ended IS NOT NULL
-        UNION ALL
-        SELECT min(ended) FROM jobs WHERE state = 'canceled' AND ended IS NOT NULL
-    )) AS finished,
+    (SELECT min(ended) FROM jobs WHERE state = 'succeeded' AND ended IS NOT NULL) AS succeeded,
+    (SELECT min(ended) FROM jobs WHERE state = 'canceled' AND ended IS NOT NULL) AS canceled,
     (SELECT min(ended) FROM jobs WHERE state = 'dead' AND ended IS NOT NULL) AS dead
 """
 

@@ -122,6 +122,12 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
         # For lists, which show by their time all that wait.
         "CREATE INDEX jobs_pooled_due ON jobs (due) WHERE state = 'pending' AND pool IS NOT NULL",
     ),
+    (
+        "ALTER TABLE jobs ADD COLUMN kind TEXT",  # of its function, when it was scheduled; null = unknown, or none
+        "ALTER TABLE jobs ADD COLUMN size INTEGER",  # bytes of args; null in rows that are older than this column
+        # came as a numbered row of a shard's outbox, and needs no history to be recognised
+        "ALTER TABLE jobs ADD COLUMN numbered INTEGER NOT NULL DEFAULT 0",
+    ),
 )
 """Numbered from 1. Add to the end, never change one that was released."""
 
