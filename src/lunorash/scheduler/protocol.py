@@ -86,6 +86,7 @@ class _WireResult(_Wire):
     attempt: int
     outcome: Outcome
     retryable: bool = True
+    shared: bool = False
     code: str | None = None
     message: str | None = None
 
@@ -169,6 +170,7 @@ def encode_results(results: Iterable[Result]) -> bytes:
             "attempt": result.attempt,
             "outcome": result.outcome,
             "retryable": result.retryable,
+            "shared": result.shared,
             "code": text_of(result.code, MAX_CODE),
             "message": text_of(result.message, MAX_MESSAGE),
         }

@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final, Generic, Protocol, TypeVar
 
-from lunorash.errors import LunoraError, UnavailableError
+from lunorash.errors import LunoraError, SharedError, UnavailableError
 from lunorash.scheduler.attempting import attempt
 from lunorash.scheduler.job import Outcome, Result
 from lunorash.scheduler.protocol import END, HEARTBEAT, ReceivedAttempt, encode_results
@@ -104,7 +104,14 @@ class Receiver(Generic[C]):
 
 
 def _result(attempt: ReceivedAttempt, outcome: Outcome, error: LunoraError) -> Result:
-    return Result(job=attempt.job, attempt=attempt.number, outcome=outcome, code=error.code, message=error.message)
+    return Result(
+        job=attempt.job,
+        attempt=attempt.number,
+        outcome=outcome,
+        shared=isinstance(error, SharedError),
+        code=error.code,
+        message=error.message,
+    )
 
 
 async def _written(write: Write, line: bytes) -> None:
