@@ -65,6 +65,8 @@ STATUS_BY_CODE: Final[Mapping[str, int]] = MappingProxyType(
         "ORIGIN_NOT_CONFIGURED": 500,
         "ORIGIN_INVALID": 500,
         "DISPATCH_INVALID": 500,
+        "BATCH_SIZE_INVALID": 500,
+        "HISTORY_INVALID": 500,
         "SCHEDULER_SECRET_NOT_CONFIGURED": 500,
         "SCHEDULER_SECRET_INVALID": 500,
         # what became of an attempt
