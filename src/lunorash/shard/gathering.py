@@ -58,6 +58,8 @@ class Gathering:
 
     def _start(self, shard_key: str | None) -> None:
         batch = self._batches.pop(shard_key)
+        if all(answer.done() for answer in batch.waiting):
+            return
         # It ends when its last answer is given, or with the last of those who wait for one.
         batch.task = asyncio.get_running_loop().create_task(self._send(batch, shard_key))
 
