@@ -45,6 +45,8 @@ class Connection:
         """None when they are good, otherwise what is wrong with them."""
         self.reader_gone = not read
         self.swallowed = fate.hold > 0
+        self.told: set[str] = set()
+        """The jobs that the receiver has written a result of."""
         self._platform = platform
         self._fate = fate
         self._chunks: deque[tuple[str, list[Any]] | Undelivered | None] = deque()
@@ -85,6 +87,7 @@ class Connection:
         if number == fate.garbage_at:
             self._arrive("<p>gateway</p>\n", [])
         results = json.loads(data)["results"] if data.startswith(b'{"type": "results"') else []
+        self.told |= {result["job"] for result in results}
         if fate.split:
             text = data.decode()
             for cut in (text[:1], text[1:-3]):

@@ -43,6 +43,7 @@ def test_the_seeds_reach_everything(worlds: list[World]) -> None:
         "starts",
         "starts in a pool",
         "pool changes",
+        "jobs in company",
     ):
         assert counts[event] > 1_000, (event, counts)
 

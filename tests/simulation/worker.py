@@ -125,6 +125,9 @@ class Worker:
             log=lambda text: self._journal.note("%s: %s", isolate.process.name, text),
         )
         await receiver.answer(dispatch.attempts, connection.write)
+        untold = {attempt.job for attempt in dispatch.attempts} - connection.told
+        if untold and not connection.reader_gone and not connection.swallowed:
+            self._journal.violate("the receiver tells how every attempt ended", "it says nothing of %s", untold)
         connection.end()
 
     def _app(self, isolate: Isolate, connection: Connection) -> App:

@@ -18,9 +18,15 @@ _DEFAULT = BatchSizes()
 
 
 def _job(
-    name: str, kind: str | None = "action", shard_key: str | None = None, size: int = 2, *, lone: bool = False
+    name: str,
+    kind: str | None = "action",
+    shard_key: str | None = None,
+    size: int = 2,
+    *,
+    lone: bool = False,
+    pool: str | None = None,
 ) -> Row:
-    return {"id": name, "kind": kind, "shard_key": shard_key, "size": size, "lone": int(lone)}
+    return {"id": name, "kind": kind, "shard_key": shard_key, "size": size, "lone": int(lone), "pool": pool}
 
 
 def _names(jobs: list[Row], room: int, sizes: BatchSizes = _DEFAULT) -> list[list[str]]:
@@ -35,6 +41,7 @@ _JOBS = st.lists(
         st.sampled_from([None, "s", "t"]),
         st.sampled_from([2, 2, 2, 50_000, 400_000, MAX_ARGS_BYTES]),
         lone=st.sampled_from([False, False, False, True]),
+        pool=st.sampled_from([None, "p", "q"]),
     ),
     max_size=120,
 ).map(lambda jobs: [{**job, "id": f"j{number}"} for number, job in enumerate(jobs)])
@@ -70,8 +77,24 @@ def test_whatever_has_waited_longest_goes_and_those_of_a_kind_keep_their_order(
     assert [batch[0] for batch in made] == sorted((batch[0] for batch in made), key=places.__getitem__)
     for batch in made:
         assert batch == sorted(batch, key=places.__getitem__)
+    carried = {name for batch in made for name in batch}
+    for pool in "pq":
+        turns = [job["id"] in carried for job in jobs if job["pool"] == pool]
+        assert turns == sorted(turns, reverse=True), "somebody of the pool was overtaken"
     if len(made) < room:
         assert sum(map(len, made)) == len(jobs), "there is room, and something was left behind"
+
+
+def test_who_could_travel_along_does_not_overtake_others_of_its_pool() -> None:
+    jobs = [
+        _job("a", "mutation", pool="p"),
+        _job("b", pool="p"),
+        _job("c", "mutation", pool="p"),
+        _job("d", "mutation", pool="q"),
+        _job("e", "mutation"),
+    ]
+    assert _names(jobs, 1) == [["a", "d", "e"]]
+    assert _names(jobs, 2) == [["a", "c", "d", "e"], ["b"]]
 
 
 @pytest.mark.parametrize("due", [1, 5, 6, 7, 12, 35, 36, 37, 300])

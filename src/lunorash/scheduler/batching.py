@@ -7,7 +7,7 @@ the wrong company: what it is run as the receiver decides, by what it finds.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -44,7 +44,7 @@ def batches(jobs: Sequence[Row], room: int, sizes: BatchSizes) -> list[list[Row]
     The more there is, the more of them travel together.
 
     Args:
-        jobs: ``id, kind, shard_key, size, lone`` of each, what has waited longest first.
+        jobs: ``id, kind, shard_key, size, lone, pool`` of each, what has waited longest first.
         room: how many dispatches there may be.
         sizes: the most that one of them carries.
 
@@ -58,7 +58,15 @@ def batches(jobs: Sequence[Row], room: int, sizes: BatchSizes) -> list[list[Row]
         places[job["id"]] = place
     size = _least_size([(len(lane), _most(lane[0], sizes)) for lane in lanes.values()], room)
     cut = [batch for lane in lanes.values() for batch in _cut(lane, min(size, _most(lane[0], sizes)))]
-    return sorted(cut, key=lambda batch: places[batch[0]["id"]])[:room]
+    cut.sort(key=lambda batch: places[batch[0]["id"]])
+    # In a pool nobody is overtaken, not even by one that could travel with somebody: it would take a slot.
+    left = sorted((job for batch in cut[room:] for job in batch), key=lambda job: places[job["id"]], reverse=True)
+    first_left = {job["pool"]: places[job["id"]] for job in left}
+    return [[job for job in batch if _in_turn(job, places, first_left)] for batch in cut[:room]]
+
+
+def _in_turn(job: Row, places: Mapping[str, int], first_left: Mapping[str, int]) -> bool:
+    return job["pool"] not in first_left or job["pool"] is None or places[job["id"]] < first_left[job["pool"]]
 
 
 def _lane(job: Row) -> Hashable:

@@ -164,7 +164,7 @@ refunded_at, unavailable_since, started, error_message, pool, numbered
 """
 
 AWAITING: Final = f"""
-SELECT {_JUDGED} FROM json_each(?1) AS told CROSS JOIN jobs ON jobs.id = told.value ->> 0
+SELECT {_JUDGED}, told.value ->> 1 AS told FROM json_each(?1) AS told CROSS JOIN jobs ON jobs.id = told.value ->> 0
 WHERE dispatch = ?2 AND attempt = told.value ->> 1 AND state IN ('running', 'pending', 'dead')
   AND NOT EXISTS (SELECT 1 FROM dispatches WHERE id = ?2 AND began IS NULL)
 """  # noqa: S608

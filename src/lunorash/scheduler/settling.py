@@ -45,14 +45,14 @@ class Settling:
     def record(self, dispatch_id: str, results: Sequence[Result], now: int) -> None:
         """A receiver says how attempts ended. Nothing happens to those that nobody waits for any more."""
         told = json.dumps([[result.job, result.attempt] for result in results])
-        awaited = {row["id"]: row for row in self._store.execute(queries.AWAITING, told, dispatch_id)}
+        awaited = {(row["id"], row["told"]): row for row in self._store.execute(queries.AWAITING, told, dispatch_id)}
         ends: list[tuple[Row, Event]] = []
         for result in results:
-            event, job = _event(result), awaited.get(result.job)
+            event, job = _event(result), awaited.get((result.job, result.attempt))
             # After its lease ended an attempt is only waited for to learn that it did succeed.
-            if job and job["attempt"] == result.attempt and (job["state"] == "running" or isinstance(event, Succeeded)):
+            if job and (job["state"] == "running" or isinstance(event, Succeeded)):
                 ends.append((job, event))
-                del awaited[result.job]
+                del awaited[result.job, result.attempt]
         self._end(ends, now)
 
     def end_all(self, dispatch: Row, event: Event, now: int) -> None:
