@@ -414,11 +414,13 @@ def _drain(store: Store, *, history: bool, numbered: bool) -> float:
     return counting.written / 50
 
 
-def case_a_job_of_a_full_batch_costs_at_most_eight_rows_with_history(store: Store) -> None:
+def case_a_job_of_a_full_batch_costs_six_rows_with_history(store: Store) -> None:
+    """At most eight were asked for. The insert and the success are in an index each; the dispatch is shared."""
     cost = _drain(store, history=True, numbered=False)
-    assert cost <= 8, cost
+    assert cost <= 6.1, cost
 
 
-def case_a_job_of_a_full_batch_costs_at_most_five_rows_without_history(store: Store) -> None:
+def case_a_job_of_a_full_batch_costs_four_rows_without_history(store: Store) -> None:
+    """At most five were asked for."""
     cost = _drain(store, history=False, numbered=True)
-    assert cost <= 5, cost
+    assert cost <= 4.1, cost

@@ -104,7 +104,7 @@ class Clients:
         self._random = random.Random(f"clients {seed}")  # noqa: S311 - it has to replay
         self._pool_random = random.Random(f"pools {seed}")  # noqa: S311
         self._kind_random = random.Random(f"kinds {seed}")  # noqa: S311
-        self._together = self._kind_random.choice((None, None, 40.0))
+        self._together = self._kind_random.choice((None, 40.0))
         self._platform = platform
         self._faults = faults
         self._journal = journal
