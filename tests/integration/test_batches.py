@@ -52,7 +52,7 @@ def _done(client: Client, ids: list[str]) -> list[dict[str, Any]]:
 
 def _settled(client: Client) -> bool:
     status = client.status()
-    return status["backlog"] == status["in_flight"] == 0
+    return bool(status["backlog"] == status["in_flight"] == 0)
 
 
 def test_fifty_mutations_travel_together_and_one_that_fails_disturbs_no_other(batching: Client, origin: Origin) -> None:

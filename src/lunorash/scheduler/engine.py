@@ -35,6 +35,8 @@ RETENTION_MS: Final = 7 * 24 * 60 * 60 * 1000
 DEAD_RETENTION_MS: Final = 90 * 24 * 60 * 60 * 1000
 TOMBSTONE_MS: Final = 24 * 60 * 60 * 1000
 PRUNED_PER_PASS: Final = 100
+REMEMBERED_PER_PASS: Final = 10
+"""Each of them holds at most the jobs of a dispatch."""
 
 
 class Engine:
@@ -281,6 +283,8 @@ class Engine:
                 PRUNED_PER_PASS,
             )
             self._store.execute(queries.PRUNE_TOMBSTONES, now - TOMBSTONE_MS, PRUNED_PER_PASS)
+            for row in self._store.execute(queries.PRUNE_REMEMBERED, now, REMEMBERED_PER_PASS):
+                self._settling.forget(row["jobs"])
             return self._delete(pruned)
 
         return self._change(work, now)
@@ -309,6 +313,9 @@ class Engine:
         if ended["dead"] is not None:
             reasons.append(ended["dead"] + DEAD_RETENTION_MS)
         buried = self._store.execute(queries.OLDEST_TOMBSTONE)[0]["called"]
+        remembered = self._store.execute(queries.OLDEST_REMEMBERED)[0]["until"]
+        if remembered is not None:
+            reasons.append(remembered)
         if buried is not None:
             reasons.append(buried + TOMBSTONE_MS)
         return min(reasons, default=None)

@@ -186,7 +186,9 @@ SET state = 'succeeded', alone = 0, dispatch = NULL, cut_offs = 0, refunded_at =
 WHERE id IN (SELECT value FROM json_each(?))
 """
 
-SUCCEED_WITHOUT_HISTORY: Final = "DELETE FROM jobs WHERE id IN (SELECT value FROM json_each(?))"
+FORGET: Final = "DELETE FROM jobs WHERE id IN (SELECT value FROM json_each(?))"
+
+REMEMBER: Final = "INSERT OR REPLACE INTO remembered VALUES (?, ?, ?)"
 
 END_ATTEMPT: Final = """
 UPDATE jobs
@@ -225,5 +227,13 @@ DELETE FROM jobs WHERE id IN (
     ) LIMIT ?4
 ) RETURNING id
 """
+
+PRUNE_REMEMBERED: Final = """
+DELETE FROM remembered WHERE (until, first) IN (
+    SELECT until, first FROM remembered WHERE until <= ? ORDER BY until, first LIMIT ?
+) RETURNING jobs
+"""
+
+OLDEST_REMEMBERED: Final = "SELECT min(until) AS until FROM remembered"
 
 DELETE_ATTEMPTS: Final = "DELETE FROM attempts WHERE job IN (SELECT value FROM json_each(?))"

@@ -97,16 +97,23 @@ class Settling:
 
     def _succeed(self, jobs: Sequence[Row], now: int) -> None:
         """Write all successes together; without history their rows go, unless one is needed to know a call again."""
-        kept: list[Row] = []
+        if self._history:
+            self._store.execute(queries.SUCCEED, now, _ids(jobs))
+            return
+        remembered: list[Row] = []
         gone: list[Row] = []
         for job in jobs:
-            known = job["numbered"] or now - job["created"] >= KNOWN_MS
-            (gone if known and not self._history else kept).append(job)
-        if kept:
-            self._store.execute(queries.SUCCEED, now, _ids(kept))
+            (gone if job["numbered"] or now - job["created"] >= KNOWN_MS else remembered).append(job)
+        if remembered:
+            self._store.execute(queries.SUCCEED, None, _ids(remembered))
+            self._store.execute(queries.REMEMBER, now + KNOWN_MS, remembered[0]["id"], _ids(remembered))
         if gone:
-            self._store.execute(queries.SUCCEED_WITHOUT_HISTORY, _ids(gone))
-            self._store.execute(queries.DELETE_ATTEMPTS, _ids(gone))
+            self.forget(_ids(gone))
+
+    def forget(self, jobs: str) -> None:
+        """Delete jobs, a JSON list of ids, and what is on record of them."""
+        self._store.execute(queries.FORGET, jobs)
+        self._store.execute(queries.DELETE_ATTEMPTS, jobs)
 
     def _write(self, job: Row, verdict: Verdict, now: int) -> None:
         if verdict.recorded:
