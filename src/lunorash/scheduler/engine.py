@@ -305,19 +305,15 @@ class Engine:
             if due is not None:
                 probe_at = self.breaker.look(self._origin).probe_at
                 reasons.append(due if probe_at is None else max(due, probe_at))
-        ended = self._store.execute(queries.OLDEST_ENDED)[0]
-        if ended["succeeded"] is not None:
-            reasons.append(ended["succeeded"] + self._succeeded_retention_ms)
-        if ended["canceled"] is not None:
-            reasons.append(ended["canceled"] + RETENTION_MS)
-        if ended["dead"] is not None:
-            reasons.append(ended["dead"] + DEAD_RETENTION_MS)
-        buried = self._store.execute(queries.OLDEST_TOMBSTONE)[0]["called"]
-        remembered = self._store.execute(queries.OLDEST_REMEMBERED)[0]["until"]
-        if remembered is not None:
-            reasons.append(remembered)
-        if buried is not None:
-            reasons.append(buried + TOMBSTONE_MS)
+        kept_for = {
+            "succeeded": self._succeeded_retention_ms,
+            "canceled": RETENTION_MS,
+            "dead": DEAD_RETENTION_MS,
+            "remembered": 0,
+            "buried": TOMBSTONE_MS,
+        }
+        oldest = self._store.execute(queries.OLDEST)[0]
+        reasons += [oldest[what] + retention for what, retention in kept_for.items() if oldest[what] is not None]
         return min(reasons, default=None)
 
     # -- one transaction, then the alarm ---------------------------------------------------------------

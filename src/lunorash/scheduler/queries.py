@@ -48,8 +48,6 @@ INSERT INTO tombstones VALUES (?1, ?2) ON CONFLICT (id) DO UPDATE SET called = m
 
 BURIED_AFTER: Final = "SELECT 1 FROM tombstones WHERE id = ? AND called > ?"
 
-OLDEST_TOMBSTONE: Final = "SELECT min(called) AS called FROM tombstones"
-
 PRUNE_TOMBSTONES: Final = """
 DELETE FROM tombstones WHERE id IN (SELECT id FROM tombstones WHERE called <= ? ORDER BY called LIMIT ?)
 """
@@ -207,11 +205,13 @@ SELECT
     (SELECT min(ready_at) FROM pools WHERE ready_at IS NOT NULL) AS ready_at
 """
 
-OLDEST_ENDED: Final = """
+OLDEST: Final = """
 SELECT
     (SELECT min(ended) FROM jobs WHERE state = 'succeeded' AND ended IS NOT NULL) AS succeeded,
     (SELECT min(ended) FROM jobs WHERE state = 'canceled' AND ended IS NOT NULL) AS canceled,
-    (SELECT min(ended) FROM jobs WHERE state = 'dead' AND ended IS NOT NULL) AS dead
+    (SELECT min(ended) FROM jobs WHERE state = 'dead' AND ended IS NOT NULL) AS dead,
+    (SELECT min(until) FROM remembered) AS remembered,
+    (SELECT min(called) FROM tombstones) AS buried
 """
 
 # -- prune -----------------------------------------------------------------------------------------------
@@ -233,7 +233,5 @@ DELETE FROM remembered WHERE (until, first) IN (
     SELECT until, first FROM remembered WHERE until <= ? ORDER BY until, first LIMIT ?
 ) RETURNING jobs
 """
-
-OLDEST_REMEMBERED: Final = "SELECT min(until) AS until FROM remembered"
 
 DELETE_ATTEMPTS: Final = "DELETE FROM attempts WHERE job IN (SELECT value FROM json_each(?))"
