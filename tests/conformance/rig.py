@@ -316,6 +316,11 @@ def new_job(
     )
 
 
+def new_mutation(job_id: str, due: int = 0) -> NewJob:
+    """The same of a mutation on the shard s."""
+    return replace(new_job(job_id, due), kind="mutation", shard_key="s")
+
+
 def relative(row: Row) -> Row:
     """A row with its instants relative to `START`."""
     return {name: value - START if name in _INSTANTS and value is not None else value for name, value in row.items()}

@@ -272,7 +272,10 @@ class Engine:
         return self._change(work, now)
 
     def prune(self, now: int) -> int:
-        """Delete what has rested long enough, at most `PRUNED_PER_PASS` jobs; returns how many."""
+        """Delete what has rested long enough, at most `PRUNED_PER_PASS` jobs; returns how many.
+
+        Beside them go those that were only remembered, of at most `REMEMBERED_PER_PASS` dispatches.
+        """
 
         def work() -> int:
             pruned = self._store.execute(
