@@ -30,13 +30,16 @@ async def fill(
     at_ms: int = 0,
     shard: str | None = None,
     failing: list[int] | None = None,
+    asking: list[int] | None = None,
     seconds: list[float] | None = None,
 ) -> list[str]:
-    """Book mutations that touch the shard, or actions that rest; those in `failing` fail at their first attempt."""
+    """Book mutations that touch the shard, or actions that rest; those in `failing` fail once, in `asking` they ask."""
     ids = []
     for number in range(count):
         options = RunOptions(shard_key=shard, retry=_RETRY)
-        if kind == "touch":
+        if number in (asking or ()):
+            ids.append(await ctx.scheduler.run_at(at_ms, internal.batches.ask, {"tag": f"touch {number}"}, options))
+        elif kind == "touch":
             args = {"tag": f"touch {number}", "fails": number in (failing or ())}
             ids.append(await ctx.scheduler.run_at(at_ms, internal.batches.touch, args, options))
         else:
@@ -53,6 +56,16 @@ def touch(ctx: MutationContext, tag: str, fails: bool = False) -> None:
     ctx.db.execute("INSERT INTO effects VALUES (?, ?, ?, ?, NULL)", tag, job.id, job.incarnation, job.attempt)
     if fails and job.attempt == 1:
         raise LunoraError("NOT_YET", "the first attempt of this one fails")
+
+
+@internal_mutation
+async def ask(ctx: MutationContext, tag: str) -> None:
+    """The same, but first ask the SchedulerDO something, which makes this run twice."""
+    job = ctx.job
+    assert job is not None
+    known = await ctx.scheduler.get(job.id)
+    assert known is not None
+    ctx.db.execute("INSERT INTO effects VALUES (?, ?, ?, ?, NULL)", tag, job.id, job.incarnation, job.attempt)
 
 
 @internal_action
