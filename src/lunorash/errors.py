@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
-__all__ = ["STATUS_BY_CODE", "LunoraError", "UnavailableError", "shown"]
+__all__ = ["STATUS_BY_CODE", "LunoraError", "SharedError", "UnavailableError", "shown"]
 
 STATUS_BY_CODE: Final[Mapping[str, int]] = MappingProxyType(
     {
@@ -65,6 +65,8 @@ STATUS_BY_CODE: Final[Mapping[str, int]] = MappingProxyType(
         "ORIGIN_NOT_CONFIGURED": 500,
         "ORIGIN_INVALID": 500,
         "DISPATCH_INVALID": 500,
+        "BATCH_SIZE_INVALID": 500,
+        "HISTORY_INVALID": 500,
         "SCHEDULER_SECRET_NOT_CONFIGURED": 500,
         "SCHEDULER_SECRET_INVALID": 500,
         # what became of an attempt
@@ -128,3 +130,12 @@ class LunoraError(Exception):
 
 class UnavailableError(LunoraError):
     """This deployment does not know a function, or refuses its arguments. That may be a deploy in progress."""
+
+
+class SharedError(LunoraError):
+    """Several things failed together, and perhaps because of one of them: next time each is tried by itself."""
+
+    @classmethod
+    def of(cls, error: LunoraError) -> SharedError:
+        """The same error, shared."""
+        return cls(error.code, error.message, status=error.status, data=error.data)

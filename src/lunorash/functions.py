@@ -102,6 +102,11 @@ class FunctionTable:
             raise LunoraError("FUNCTION_NOT_FOUND", f"there is no {kind or 'function'} {shown(path)}{hint}")
         return function
 
+    def kind_of(self, path: str) -> Kind | None:
+        """What the function at a path is; None if there is none."""
+        function = self._functions.get(path)
+        return None if function is None else function.kind
+
     def check_target(self, target: str, args: Mapping[str, Any]) -> None:
         """Refuse a function that is not there, or arguments that it does not take.
 

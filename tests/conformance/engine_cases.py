@@ -8,7 +8,7 @@ from lunorash.scheduler.job import Result
 from lunorash.scheduler.retry import DEFAULT_RETRY, RetryPolicy
 from lunorash.scheduler.store import Store
 
-from .rig import DAY, MINUTE, SECOND, START, Rig, new_job, refused
+from .rig import DAY, MINUTE, ONE_BY_ONE, SECOND, START, Rig, new_job, refused
 
 # -- schedule ------------------------------------------------------------------------------------------------
 
@@ -103,7 +103,7 @@ def case_what_is_due_first_is_claimed_first_then_by_id(store: Store) -> None:
 
 
 def case_no_more_is_claimed_than_there_is_room_for(store: Store) -> None:
-    rig = Rig(store)
+    rig = Rig(store, sizes=ONE_BY_ONE)
     for number in range(5):
         rig.schedule(f"j{number}")
     rig.room = 0
@@ -114,7 +114,7 @@ def case_no_more_is_claimed_than_there_is_room_for(store: Store) -> None:
 
 
 def case_at_most_a_hundred_dispatches_are_open(store: Store) -> None:
-    rig = Rig(store)
+    rig = Rig(store, sizes=ONE_BY_ONE)
     rig.room = 1_000
     rig.engine.schedule([new_job(f"j{number:03}", 0) for number in range(103)], START)
     assert len(rig.claim()) == 100

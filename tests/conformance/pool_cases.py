@@ -7,7 +7,7 @@ from collections.abc import Callable
 from lunorash.scheduler.pool import AGEING_MS
 from lunorash.scheduler.store import Store
 
-from .rig import DAY, SECOND, START, Rig, pooled
+from .rig import DAY, ONE_BY_ONE, SECOND, START, Rig, pooled
 
 # -- caps ----------------------------------------------------------------------------------------------------
 
@@ -170,7 +170,7 @@ def case_a_paused_pool_holds_nobody_back_and_does_not_wake(store: Store) -> None
 
 
 def case_whoever_has_waited_longest_goes_first_with_a_pool_or_without(store: Store) -> None:
-    rig = Rig(store)
+    rig = Rig(store, sizes=ONE_BY_ONE)
     for job_id, due, pool in (
         ("c", 2, "imports"),
         ("e", 4, "imports"),

@@ -9,7 +9,9 @@ from itertools import count
 from typing import Final
 
 from lunorash.errors import LunoraError
+from lunorash.refs import Kind
 from lunorash.scheduler.alarm import Alarm
+from lunorash.scheduler.batching import BatchSizes
 from lunorash.scheduler.engine import Engine
 from lunorash.scheduler.job import Dispatch, NewJob, Outcome, Result
 from lunorash.scheduler.retry import RetryPolicy
@@ -35,6 +37,9 @@ _INSTANTS: Final = frozenset(
 
 POLICY: Final = RetryPolicy(max_attempts=5, base_ms=10 * SECOND)
 
+ONE_BY_ONE: Final = BatchSizes(mutations=1, actions=1)
+"""Of dispatches that carry one job each."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class AlarmCall:
@@ -49,9 +54,18 @@ class Rig:
     Dispatches are called d1, d2, ... in the order they are claimed; a redrive takes the next of these names too.
     """
 
-    def __init__(self, store: Store, *, origin: str | None = ORIGIN) -> None:
+    def __init__(
+        self,
+        store: Store,
+        *,
+        origin: str | None = ORIGIN,
+        sizes: BatchSizes = BatchSizes(),  # noqa: B008 - it is immutable
+        history: bool = True,
+    ) -> None:
         migrate(store)
         self.store = store
+        self.sizes = sizes
+        self.history = history
         self.now = 0
         self.room = 6
         self.random = 0.0
@@ -72,6 +86,8 @@ class Rig:
             random=lambda: self.random,
             mint_id=lambda: f"d{next(self._numbers)}",
             origin_problem="LUNORA_ORIGIN_URL is not set",
+            sizes=self.sizes,
+            history=self.history,
         )
 
     def _set_alarm(self, at: int) -> None:
@@ -95,11 +111,13 @@ class Rig:
         charged: int = 0,
         pool: str | None = None,
         priority: int = 0,
+        kind: Kind | None = None,
+        shard_key: str | None = None,
     ) -> list[str]:
         """Schedule one job, due now unless it says when."""
         due = self.now if due is None else due
         job = new_job(job_id, due, incarnation=incarnation, retry=retry, args=args, charged=charged)
-        job = replace(job, pool=pool or self.pool, priority=priority)
+        job = replace(job, pool=pool or self.pool, priority=priority, kind=kind, shard_key=shard_key)
         return self.engine.schedule([job], START + self.now)
 
     def claim(self) -> list[Dispatch]:
@@ -296,6 +314,11 @@ def new_job(
         timeout_ms=600_000,
         charged=charged,
     )
+
+
+def new_mutation(job_id: str, due: int = 0) -> NewJob:
+    """The same of a mutation on the shard s."""
+    return replace(new_job(job_id, due), kind="mutation", shard_key="s")
 
 
 def relative(row: Row) -> Row:

@@ -4,7 +4,8 @@ For each event, `Event.cells` says for which states something changes, and what:
 attempts put on record, the columns of its dispatch. A state that is not named stays exactly as it was, to the last
 column. The alarm is derived from the expected rows by the rules of the architecture (`_wake`), and compared too.
 
-The whole table holds as well for a job that is alone in its pool, which then is full exactly while the job runs.
+The whole table holds as well for a job that is alone in its pool, which then is full exactly while the job runs. And
+what it says of the job's row and attempts holds for one that shares each of its dispatches with another.
 """
 
 from __future__ import annotations
@@ -15,12 +16,13 @@ from functools import partial
 from typing import Any, Final
 
 from lunorash.errors import LunoraError
+from lunorash.scheduler.job import Dispatch
 from lunorash.scheduler.store import Row, Store
 
 from .rig import DAY, Rig
 from .state_events import EVENTS
 from .state_table import GONE, Cell, Event
-from .states import STATES, State
+from .states import PATIENT, STATES, State
 
 __all__ = ["TABLE_CASES"]
 
@@ -48,8 +50,7 @@ def _happens(rig: Rig, state: State, event: Event) -> _Seen:
         seen.returned = event.happen(rig, state)
     except LunoraError as error:
         seen.refused = error.code
-    rows = rig.rows("SELECT * FROM jobs")
-    assert len(rows) <= 1
+    rows = rig.rows("SELECT * FROM jobs WHERE id = 'j'")
     seen.job = rows[0] if rows else None
     seen.attempts = rig.attempts()
     seen.dispatches = rig.dispatches()
@@ -137,7 +138,7 @@ def _differences(seen: _Seen, expected: _Seen) -> list[str]:
     return found
 
 
-def _walk(event: Event, pool: str | None, store: Store) -> None:
+def _walk(event: Event, store: Store, *, pool: str | None = None) -> None:
     """Let one event happen in every state, to a job in a pool or in none."""
     problems = []
     for name, state in STATES.items():
@@ -159,6 +160,44 @@ def _walk(event: Event, pool: str | None, store: Store) -> None:
     assert not problems, "\n".join(["", *problems])
 
 
+class _Company(Rig):
+    """A rig whose job j has another one with it in each of its dispatches, unless it travels alone."""
+
+    def claim_one(self) -> Dispatch:
+        """Take the one dispatch that is due, with a neighbour in it."""
+        self.companions += 1
+        neighbour = f"z{self.companions}"
+        self.schedule(neighbour, retry=PATIENT)
+        self.room = 1
+        dispatch = super().claim_one()
+        self.room = 6
+        if len(dispatch.attempts) == 1:
+            assert self.job()["charged"] == 2, "only on its last attempt it travels alone"
+            self.cancel(neighbour)
+        return dispatch
+
+    companions = 0
+
+
+def _walk_in_company(event: Event, store: Store) -> None:
+    """Let one event happen in every state, to a job that does not travel alone."""
+    problems = []
+    for name, state in STATES.items():
+        rig = _Company(store)
+        for table in ("jobs", "dispatches", "attempts", "origins", "tombstones", "shards", "pools"):
+            store.execute(f"DELETE FROM {table}")
+        state.reach(rig)
+        seen, expected = _happens(rig, state, event), _expected(state, event, None)
+        alike = _Seen(refused=seen.refused, job=seen.job, attempts=seen.attempts)
+        problems += [
+            f"{name}: {difference}"
+            for difference in _differences(
+                alike, _Seen(refused=expected.refused, job=expected.job, attempts=expected.attempts)
+            )
+        ]
+    assert not problems, "\n".join(["", *problems])
+
+
 def _checked(events: Mapping[str, Event]) -> Mapping[str, Event]:
     for name, event in events.items():
         unknown = set(event.cells) - set(STATES)
@@ -166,8 +205,14 @@ def _checked(events: Mapping[str, Event]) -> Mapping[str, Event]:
     return events
 
 
+_WALKS: Final[Mapping[str, Callable[[Event, Store], None]]] = {
+    "": _walk,
+    "_in_a_pool": partial(_walk, pool="imports"),
+    "_in_company": _walk_in_company,
+}
+
 TABLE_CASES: Final[dict[str, Callable[[Store], None]]] = {
-    f"case_in_every_state{where}__{name.replace(' ', '_')}": partial(_walk, event, pool)
+    f"case_in_every_state{how}__{name.replace(' ', '_')}": partial(walk, event)
     for name, event in _checked(EVENTS).items()
-    for where, pool in (("", None), ("_in_a_pool", "imports"))
+    for how, walk in _WALKS.items()
 }

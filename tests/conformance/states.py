@@ -15,7 +15,7 @@ from lunorash.scheduler.store import Row
 
 from .rig import ORIGIN, Rig
 
-__all__ = ["STATES", "State", "attempt_row", "dispatch_row", "job_row"]
+__all__ = ["PATIENT", "STATES", "State", "attempt_row", "dispatch_row", "job_row"]
 
 PATIENT: Final = RetryPolicy(max_attempts=2, base_ms=35_000)
 """Two retries: 35 s and 70 s after the failure before each."""
@@ -79,6 +79,9 @@ def job_row(**columns: Any) -> Row:
         "error_message": None,
         "pool": None,
         "priority": 0,
+        "kind": None,
+        "size": 2,
+        "numbered": 0,
     }
     assert set(columns) <= set(row), f"no such columns: {set(columns) - set(row)}"
     return {**row, **columns}

@@ -10,8 +10,10 @@ from lunorash.scheduler.store import Store
 
 from . import (
     alarm_cases,
+    batch_cases,
     breaker_cases,
     bulk_cases,
+    cost_cases,
     engine_cases,
     history_cases,
     listing_cases,
@@ -37,8 +39,10 @@ _MODULES: Final = (
     schema_cases,
     engine_cases,
     alarm_cases,
+    batch_cases,
     breaker_cases,
     bulk_cases,
+    cost_cases,
     history_cases,
     listing_cases,
     many_cases,

@@ -67,6 +67,21 @@ def test_a_word_for_dispatch_that_does_not_exist(project: Project) -> None:
 
 
 @pytest.mark.parametrize(
+    ("variables", "code"),
+    [
+        ({"LUNORA_BATCH_ACTIONS": "7"}, "batch-size-invalid"),
+        ({"LUNORA_BATCH_MUTATIONS": 0}, "batch-size-invalid"),
+        ({"LUNORA_HISTORY": "off"}, "history-invalid"),
+    ],
+)
+def test_sizes_of_batches_and_words_for_history_that_do_not_exist(
+    project: Project, variables: dict[str, Any], code: str
+) -> None:
+    project.configure(lambda config: config["vars"].update(variables))
+    assert project.says(check_origin) == [("fail", code)]
+
+
+@pytest.mark.parametrize(
     ("origin", "routes"),
     [
         ("https://app.me.workers.dev", {}),

@@ -134,3 +134,11 @@ def test_lists_come_in_pages_that_miss_nothing(shared: Client) -> None:
 def test_a_page_that_cannot_be_is_refused(shared: Client, query: dict[str, str], code: str) -> None:
     answer = shared.call("GET", ADMIN, **query)
     assert (answer.status_code, answer.json()["error"]["code"]) == (400, code)
+
+
+def test_waits_that_ended_in_time_leave_no_timers_behind(shared: Client) -> None:
+    """A Durable Object may have 10,000 timers, and Pyodide keeps those that were not needed until they have fired."""
+    ids = {shared.schedule("probes:note", {"value": number}) for number in range(60)}
+    shared.wait_all(ids)
+    timers = shared.call("GET", "/test/timers").json()["timers"]
+    assert 0 < timers < 60

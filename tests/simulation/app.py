@@ -12,7 +12,7 @@ from lunorash.contexts import Auth, Job
 from lunorash.errors import LunoraError
 from lunorash.scheduler.protocol import ReceivedAttempt
 from lunorash.shard.calls import ShardCall
-from lunorash.shard.client import Shards
+from lunorash.shard.gathering import Gathering
 
 from .faults import Kind
 from .journal import Journal, Run
@@ -32,7 +32,7 @@ class App:
         alive: whether the isolate is.
         kill: ends the isolate.
         old: whether this is the version before, without ``app:late`` and with an ``app:grown`` that takes less.
-        shards: calls them.
+        gathering: runs mutations on shards.
         struck: told of faults that take effect here.
     """
 
@@ -44,7 +44,7 @@ class App:
         alive: Callable[[], bool],
         kill: Callable[[], object],
         old: bool,
-        shards: Shards,
+        gathering: Gathering,
         struck: Callable[[Kind], None],
     ) -> None:
         self._journal = journal
@@ -52,7 +52,7 @@ class App:
         self._alive = alive
         self._kill = kill
         self._old = old
-        self._shards = shards
+        self._gathering = gathering
         self._struck = struck
 
     def bind(self, target: str, args: Mapping[str, Any], /) -> Callable[[ReceivedAttempt], object]:
@@ -91,7 +91,7 @@ class App:
         )
         call = ShardCall(path=attempt.target, args=json.dumps(args), auth=Auth(), job=job)
         try:
-            await self._shards.mutate(call, attempt.shard_key)
+            await self._gathering.mutate(call, attempt.shard_key)
         except BaseException as error:
             self._end(run, "canceled" if isinstance(error, asyncio.CancelledError) else "failed")
             raise

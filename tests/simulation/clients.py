@@ -11,6 +11,8 @@ from typing import Any, Final, TypeVar
 
 from lunorash.contexts import Auth
 from lunorash.errors import LunoraError
+from lunorash.refs import FunctionReference
+from lunorash.refs import Kind as FunctionKind
 from lunorash.scheduler.client import Scheduler
 from lunorash.scheduler.job import State
 from lunorash.scheduler.options import RunOptions
@@ -73,6 +75,14 @@ _FAULTY: Final[dict[str, Kind]] = {
 _POOLS: Final = {"narrow": 1, "wide": 3, "nameless": 0}
 """Pools and their caps. The last one is only named by jobs: nobody gives it a cap."""
 
+_KINDS: Final[tuple[tuple[FunctionKind, str | None], ...]] = (
+    *(("action", None),) * 3,
+    *(("mutation", SHARD_KEYS[1]),) * 3,
+    ("mutation", SHARD_KEYS[0]),
+    ("query", SHARD_KEYS[1]),
+)
+"""What jobs are taken for, and their shards: with whom they may travel."""
+
 
 @dataclass(slots=True, kw_only=True)
 class Plan:
@@ -85,7 +95,19 @@ class Plan:
     target: str
     args: dict[str, Any]
     options: RunOptions
+    kind: FunctionKind = "action"
+    together: float | None = None
+    """When it falls due together with all others."""
     acknowledged: bool = False
+
+    @property
+    def reference(self) -> FunctionReference[Any]:
+        """What it calls."""
+        return FunctionReference(self.target, kind=self.kind, internal=True)
+
+    def delay_at(self, now: float) -> int:
+        """What a call at that time has to say."""
+        return self.delay if self.together is None else max(0, round((self.together - now) * 1000))
 
 
 class Clients:
@@ -113,6 +135,8 @@ class Clients:
         self._random = random.Random(f"clients {seed}")  # noqa: S311 - it has to replay
         self._pool_random = random.Random(f"pools {seed}")  # noqa: S311
         self._order_random = random.Random(f"orders {seed}")  # noqa: S311
+        self._kind_random = random.Random(f"kinds {seed}")  # noqa: S311
+        self._together = self._kind_random.choice((None, 40.0))
         self._shards = shards
         self._platform = platform
         self._faults = faults
@@ -140,6 +164,9 @@ class Clients:
         draw = self._random
         crowd = self._faults.mood == "crowd"
         target = draw.choice((*("app:ok",) * 8, "app:sync", "app:hang")) if crowd else draw.choice(_TARGETS)
+        kind, shard_key = self._kind_random.choice(_KINDS)
+        if kind == "mutation" and target == "app:ok" and (self._together is not None or not crowd):
+            target = "shard:apply"  # mostly a job is what it is taken for
         duration = draw.choice((5, 300, 4_000, 25_000, 90_000))
         args: dict[str, Any] = {"ms": 30_000 if crowd else duration + draw.randrange(7)}
         if target in ("app:flaky", "app:deadly"):
@@ -154,22 +181,25 @@ class Clients:
             target, args = "app:ok", {"nobody": "takes this"}
         delays = (0, 0, 1, 250, 3_000, 40_000, 600_000, 3_600_000, 2 * 86_400_000)
         pool, priority = self._pool(crowd=crowd)
+        at = draw.uniform(0, 5) if crowd else draw.uniform(0, draw.choice((1.0, 0.02)) * self._faults.horizon)
         return Plan(
             id=f"job{number}",
             incarnation=f"inc{number}",
-            at=draw.uniform(0, 5) if crowd else draw.uniform(0, draw.choice((1.0, 0.02)) * self._faults.horizon),
+            at=at if self._together is None else at % 30,
             delay=draw.choice((0, 0, 900)) if crowd else draw.choice(delays) + draw.randrange(3),
             target=target,
             args=args,
             options=RunOptions(
                 id=f"job{number}",
                 retry=draw.choice(_POLICIES),
-                shard_key=draw.choice((None, SHARD_KEYS[1])),
+                shard_key=shard_key,
                 # longer than a lease and a silence, and no longer: each further second is like the one before
                 timeout=60_000 if crowd else draw.choice((3_000, 30_000, 120_000, 240_000)),
                 pool=pool,
                 priority=priority,
             ),
+            kind=kind,
+            together=self._together,
         )
 
     def _pool(self, *, crowd: bool) -> tuple[str | None, int]:
@@ -211,13 +241,14 @@ class Clients:
     async def _schedule(self, plan: Plan) -> bool:
         again = plan.acknowledged
         pool = plan.options.pool
+        delay = plan.delay_at(asyncio.get_running_loop().time())
         try:
             if pool is not None and _POOLS[pool]:
                 workpool = self._workpool(pool, plan.incarnation)
-                landed = await workpool.enqueue(plan.target, plan.args, plan.options, delay=plan.delay)
+                landed = await workpool.enqueue(plan.reference, plan.args, plan.options, delay=delay)
             else:
                 scheduler = self._scheduler(plan.incarnation)
-                landed = await scheduler.run_after(plan.delay, plan.target, plan.args, plan.options)
+                landed = await scheduler.run_after(delay, plan.reference, plan.args, plan.options)
         except LunoraError as error:
             if error.code not in ("SCHEDULER_UNAVAILABLE", "ORIGIN_NOT_CONFIGURED"):
                 self._journal.violate("a repeated call is recognised", "%s: %s", plan.id, error)

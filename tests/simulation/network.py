@@ -56,6 +56,8 @@ class Connection:
         """None when they are good, otherwise what is wrong with them."""
         self.reader_gone = not read
         self.swallowed = fate.hold > 0
+        self.told: set[str] = set()
+        """The jobs that the receiver has written a result of."""
         self._platform = platform
         self._fate = fate
         self._struck = struck
@@ -100,6 +102,7 @@ class Connection:
             self._struck("network-garbage")
             self._arrive(garbage(fate.garbage, self.dispatch), [])
         results = json.loads(data)["results"] if data.startswith(b'{"type": "results"') else []
+        self.told |= {result["job"] for result in results}
         if fate.split:
             text = data.decode()
             for cut in (text[:1], text[1:-3]):
@@ -279,5 +282,5 @@ class SimulatedAnswer:
         self._network.platform.crash_point("as a stream is closed")
         if not self._process.alive:
             raise Crash(self._process.name)
-        if self._last.endswith('d"}\n'):  # of END, which may have come in pieces
+        if self._last.endswith('{"type":"end"}\n'):  # of END, which may have come in pieces
             self._network.closed(self._connection.dispatch)

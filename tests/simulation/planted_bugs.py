@@ -7,20 +7,24 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 import pytest
 
-from lunorash.scheduler import dispatching, engine, pooling, queries, settling, verdict
+from lunorash.errors import LunoraError
+from lunorash.scheduler import batching, dispatching, engine, pooling, protocol, queries, settling, verdict
 from lunorash.scheduler.alarm import Alarm
 from lunorash.scheduler.breaker import Breaker
 from lunorash.scheduler.dispatching import Dispatcher
 from lunorash.scheduler.engine import Engine
 from lunorash.scheduler.job import Result
 from lunorash.scheduler.pooling import Pooling
+from lunorash.scheduler.settling import Settling
 from lunorash.scheduler.store import Row
 from lunorash.scheduler.verdict import Event, NeverBegan, Unavailable, Unknown, Verdict
+from lunorash.shard.calls import ShardCall
+from lunorash.shard.client import Shards
 from lunorash.shard.outbox import Outbox
 from lunorash.shard.shard import Shard
 
@@ -159,6 +163,40 @@ def _passes_over_the_cancels_of_shards(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Engine, "_cancel", passed_over)
 
 
+def _settles_only_the_first_result(patch: pytest.MonkeyPatch) -> None:
+    record = Settling.record
+    patch.setattr(Settling, "record", lambda self, dispatch, results, now: record(self, dispatch, results[:1], now))
+
+
+def _takes_one_success_for_all(patch: pytest.MonkeyPatch) -> None:
+    carried = "dispatch IN (SELECT dispatch FROM jobs WHERE id IN (SELECT value FROM json_each(?)))"
+    _query("SUCCEED", "id IN (SELECT value FROM json_each(?))", carried)(patch)
+
+
+def _writes_only_the_first_of_what_is_ready(patch: pytest.MonkeyPatch) -> None:
+    encode = protocol.encode_results
+    patch.setattr("lunorash.scheduler.receiver.encode_results", lambda results: encode([*results][:1]))
+
+
+def _lets_anything_travel_together(patch: pytest.MonkeyPatch) -> None:
+    lane = batching._lane
+    patch.setattr(batching, "_lane", lambda job: lane(job) if job["lone"] else job["kind"] == "mutation")
+
+
+def _sends_one_too_many(patch: pytest.MonkeyPatch) -> None:
+    most = batching._most
+    patch.setattr(batching, "_most", lambda job, sizes: most(job, sizes) + (job["kind"] != "mutation"))
+
+
+def _takes_one_answer_of_a_shard_for_all(patch: pytest.MonkeyPatch) -> None:
+    mutate_many = Shards.mutate_many
+
+    async def first(self: Shards, calls: Sequence[ShardCall], shard_key: str | None = None) -> list[LunoraError | None]:
+        return (await mutate_many(self, calls, shard_key))[:1] * len(calls)
+
+    patch.setattr(Shards, "mutate_many", first)
+
+
 def _miscounts_slots(counted: str) -> Bug:
     """Only some of the running rows are slots."""
     return _both(
@@ -210,7 +248,7 @@ BUGS: Final[dict[str, Bug]] = {
     "an attempt is counted when it ends": _query("CLAIM", "charged = charged + 1", "charged = charged"),
     "attempt numbers are used again": _query("CLAIM", "attempt = attempt + 1", "attempt = max(attempt, 1)"),
     "jobs are claimed early": _query("DUE", "due <= ?", "due <= ? + 500"),
-    "a late result of an old attempt counts": _query("AWAITING", "dispatch = ?2 AND attempt = ?3", "?2 <> ?3"),
+    "a late result of an old attempt counts": _query("AWAITING", "dispatch = ?2 AND attempt = told.value ->> 1", "1"),
     "a result counts for whichever job it names": _query("AWAITING", "dispatch = ?2", "?2 <> ''"),
     "begin says yes twice": _query("BEGIN", "began IS NULL AND", ""),
     "the cancel of a running job is forgotten": _query("REQUEST_CANCEL", "cancel_requested = 1", "due = due"),
@@ -250,6 +288,21 @@ BUGS: Final[dict[str, Bug]] = {
     "a full pool is ready": _query("REFRESH_POOL", "max_concurrency >", "1000000 >"),
     "a paused pool is ready": _query("REFRESH_POOL", "paused = 0", "1"),
     "nobody learns that a slot is free": _does_not_tell_that_a_slot_is_free,
+    "only the first result of a line is settled": _settles_only_the_first_result,
+    "the receiver tells only one of those that are ready": _writes_only_the_first_of_what_is_ready,
+    "one success is taken for all of its dispatch": _takes_one_success_for_all,
+    "only one of a dispatch is refunded or charged": _query(
+        "RUNNING_IN", "json_each(?) AS carried", "(SELECT value FROM json_each(?) LIMIT 1) AS carried"
+    ),
+    "what has settled is ended once more with its dispatch": _query(
+        "RUNNING_IN", "jobs.state = 'running' AND jobs.dispatch = ?", "jobs.dispatch <> ?"
+    ),
+    "who may harm others travels with them": _both(
+        *(_query(name, "alone OR refunded_at IS NOT NULL OR", "0 OR") for name in ("DUE", "DUE_IN_POOL"))
+    ),
+    "mutations of several shards travel together": _lets_anything_travel_together,
+    "seven actions travel together": _sends_one_too_many,
+    "what became of one mutation is taken for all of its call": _takes_one_answer_of_a_shard_for_all,
     "the oldest of a pool is passed over": _query("DUE_IN_POOL", "ORDER BY due, id", "ORDER BY due DESC, id"),
     "it is forgotten that a mutation had its effect": _forgets_that_a_mutation_had_its_effect,
     "nothing is armed for an outbox": _does_not_wake_for_an_outbox,

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Final
 
+from lunorash.scheduler.batching import BatchSizes
 from lunorash.scheduler.engine import DEAD_RETENTION_MS, RETENTION_MS
 from lunorash.scheduler.job import Dispatch
 from lunorash.scheduler.store import Row
@@ -59,12 +60,20 @@ class Rows:
         journal: what really ran.
         network: what was really sent.
         steady: whether no request fails but in outages.
+        sizes: the most that one dispatch carries.
     """
 
     def __init__(
-        self, platform: Platform[SchedulerObject], journal: Journal, network: Network, *, steady: bool
+        self,
+        platform: Platform[SchedulerObject],
+        journal: Journal,
+        network: Network,
+        *,
+        steady: bool,
+        sizes: BatchSizes,
     ) -> None:
         self._steady = steady
+        self._sizes = sizes
         self._platform = platform
         self._journal = journal
         self._network = network
@@ -172,6 +181,8 @@ class Rows:
 
     def _numbered(self, old: Row, new: Row, now: int) -> None:
         claimed = (old["state"], new["state"]) == ("pending", "running")
+        if claimed:
+            self._travels(old, new)
         if new["attempt"] != old["attempt"] + int(claimed):
             self._journal.violate(
                 "attempt numbers are never reused", "%s went from #%d to #%d", new["id"], old["attempt"], new["attempt"]
@@ -181,6 +192,28 @@ class Rows:
             self._first_claimed.setdefault(new["id"], self._platform.clock.steady())
             if now < old["due"]:
                 self._journal.violate("never early", "%s was claimed %d ms early", new["id"], old["due"] - now)
+
+    def _travels(self, old: Row, new: Row) -> None:
+        """Who travels together: neither too many, nor what costs more than one call, nor who may harm the others."""
+        carried = self._platform.storage.rows.execute(
+            """
+            SELECT count(*) AS jobs, count(DISTINCT coalesce(shard_key, 'default')) AS shards,
+                sum(kind = 'mutation') AS mutations
+            FROM json_each((SELECT jobs FROM dispatches WHERE id = ?)) JOIN jobs ON jobs.id = value
+            """,
+            new["dispatch"],
+        )[0]
+        name, mutations = new["id"], carried["mutations"] or 0
+        if carried["jobs"] < 2:
+            return
+        self._journal.count("jobs in company")
+        if mutations not in (0, carried["jobs"]) or (mutations and carried["shards"] > 1):
+            self._journal.violate("what travels together goes together", "%s does not: %s", name, carried)
+        if carried["jobs"] > (self._sizes.mutations if mutations else self._sizes.actions):
+            self._journal.violate("a dispatch carries what it may", "%d travel with %s", carried["jobs"], name)
+        last = new["charged"] > json.loads(new["retry"])["max_attempts"]
+        if old["alone"] or last or old["refunded_at"] is not None or old["cut_offs"] > 1:
+            self._journal.violate("who may harm others travels alone", "%s does not: %s", name, carried)
 
     def _accounted(self, row: Row) -> None:
         """What was charged is what was recorded, and the attempt that runs."""

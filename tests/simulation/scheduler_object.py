@@ -13,6 +13,7 @@ from lunorash.codec import decode_json
 from lunorash.errors import LunoraError
 from lunorash.scheduler import listing
 from lunorash.scheduler.alarm import Alarm
+from lunorash.scheduler.batching import BatchSizes
 from lunorash.scheduler.dispatching import Dispatcher, Transport
 from lunorash.scheduler.engine import Engine
 from lunorash.scheduler.job import NewJob, OutboxRow
@@ -38,6 +39,7 @@ class SchedulerObject:
         random: numbers in [0, 1).
         mint: mints ids.
         journal: learns what it was asked, and what should never come up.
+        sizes: the most that one dispatch carries.
     """
 
     def __init__(
@@ -52,6 +54,7 @@ class SchedulerObject:
         random: Callable[[], float],
         mint: Callable[[], str],
         journal: Journal,
+        sizes: BatchSizes,
     ) -> None:
         self._store = store
         migrate(store)
@@ -66,6 +69,7 @@ class SchedulerObject:
             room=lambda: self.dispatcher.room(),  # noqa: PLW0108 - the dispatcher comes after the engine
             random=random,
             mint_id=mint,
+            sizes=sizes,
         )
         self.dispatcher = Dispatcher(
             self.engine, transport, clock=clock, log=lambda text: journal.note("scheduler: %s", text)

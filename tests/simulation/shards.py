@@ -15,7 +15,7 @@ from lunorash.scheduler.client import Scheduler
 from lunorash.scheduler.options import RunOptions
 from lunorash.scheduler.retry import RetryPolicy
 from lunorash.scheduler.store import Row
-from lunorash.shard.buffered_scheduler import BufferedScheduler
+from lunorash.shard.buffered_scheduler import BufferedScheduler, NeedsAnswerError
 from lunorash.shard.calls import ShardCall
 from lunorash.shard.client import Shards
 from lunorash.shard.schema import migrate_shard
@@ -122,6 +122,16 @@ class ShardObject:
         """Run a mutation."""
         return await self._answer(lambda: self._mutate(ShardCall.from_text(text)))
 
+    async def mutate_many(self, text: str) -> str:
+        """Run mutations of jobs, each in a transaction of its own."""
+
+        async def work() -> list[dict[str, Any]]:
+            outcomes = [self._outcome(call) for call in ShardCall.many_from_text(text)]
+            await self._hand_over()
+            return outcomes
+
+        return await self._answer(work)
+
     async def alarm(self) -> None:
         """Send what a crash or an outage has left in the outbox."""
         try:
@@ -136,14 +146,29 @@ class ShardObject:
             self._store.transaction(lambda: self._platform.set_alarm(self._platform.now() + delay))
 
     async def _mutate(self, call: ShardCall) -> str:
-        this = Round(now=self._platform.now(), seed=self._random.getrandbits(128), answers={})
-        result = await self._shard.mutate_asking(call, this, self._scheduler.ask)
+        result = await self._shard.mutate_asking(call, self._round(), self._scheduler.ask)
+        await self._hand_over()
+        return result
+
+    def _outcome(self, call: ShardCall) -> dict[str, Any]:
+        self._journal.count("mutations in company")
+        try:
+            self._shard.mutate(call, self._round())
+        except NeedsAnswerError:
+            return {"asks": True}
+        except (LunoraError, ValueError) as error:
+            return _failure(error)
+        return {}
+
+    def _round(self) -> Round:
+        return Round(now=self._platform.now(), seed=self._random.getrandbits(128), answers={})
+
+    async def _hand_over(self) -> None:
         if not self._shard.outbox.is_empty():
             try:
                 await self._send_outbox()
             except (LunoraError, TimeoutError) as error:
                 self._journal.note("%s: its outbox is not sent: %s", self._platform.name, error)
-        return result
 
     async def _send_outbox(self) -> None:
         async with self._sending:
@@ -158,14 +183,17 @@ class ShardObject:
         if self._shard.outbox.is_empty():
             self._platform.delete_alarm()
 
-    async def _answer(self, work: Callable[[], Awaitable[str]]) -> str:
+    async def _answer(self, work: Callable[[], Awaitable[Any]]) -> str:
         try:
             return json.dumps({"ok": await work()})
-        except LunoraError as error:
-            unavailable = isinstance(error, UnavailableError)
-            return json.dumps({"error": error.to_dict(), "status": error.status, "unavailable": unavailable})
-        except ValueError as error:  # what a function raises
-            return json.dumps({"error": LunoraError("INTERNAL", "unexpected").to_dict(), "detail": str(error)})
+        except (LunoraError, ValueError) as error:
+            return json.dumps(_failure(error))
+
+
+def _failure(error: LunoraError | ValueError) -> dict[str, Any]:
+    if isinstance(error, LunoraError):
+        return {"error": error.to_dict(), "status": error.status, "unavailable": isinstance(error, UnavailableError)}
+    return {"error": LunoraError("INTERNAL", "unexpected").to_dict(), "detail": str(error)}  # a function raised it
 
 
 class SimulatedShards:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 import pytest
 
 from .__main__ import main
@@ -38,12 +40,14 @@ def test_a_failing_seed_is_cut_down_to_what_it_takes(
 
 def test_a_fault_that_it_takes_is_not_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     BUGS["begin says yes twice"](monkeypatch)
-    seed = next(seed for seed in SEEDS if World(seed).run())
-    whole, least = World(seed), shrink(Scenario(seed))
-    whole.run()
-    assert least.journal.violation is not None
-    assert whole.journal.violation is not None
-    assert least.journal.violation.invariant == whole.journal.violation.invariant
-    assert sum(least.faults.happened.values()) < sum(whole.faults.happened.values())
-    assert len(least.clients.plans) < len(whole.clients.plans)
-    assert "network-duplication" not in least.scenario.without
+    spared = 0
+    for seed in islice((seed for seed in SEEDS if World(seed).run()), 3):
+        whole, least = World(seed), shrink(Scenario(seed))
+        whole.run()
+        assert least.journal.violation is not None
+        assert whole.journal.violation is not None
+        assert least.journal.violation.invariant == whole.journal.violation.invariant
+        assert sum(least.faults.happened.values()) < sum(whole.faults.happened.values())
+        assert "network-duplication" not in least.scenario.without
+        spared += len(whole.clients.plans) - len(least.clients.plans)
+    assert spared > 0  # of one of them it may take even the last job

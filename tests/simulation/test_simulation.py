@@ -67,11 +67,16 @@ def test_no_seed_breaks_a_promise(outcomes: list[Outcome]) -> None:
         "starts",
         "starts in a pool",
         "pool changes",
+        "jobs in company",
     ],
 )
 def test_the_seeds_reach_everything(event: str, counts: Counter[str]) -> None:
     """Each kind of event happens often enough for its invariants to mean something."""
     assert counts[event] > OFTEN
+
+
+def test_mutations_reach_their_shard_together(counts: Counter[str]) -> None:
+    assert counts["mutations in company"] > SOMETIMES
 
 
 def test_the_seeds_have_every_mood(outcomes: list[Outcome]) -> None:

@@ -10,6 +10,7 @@ from lunorash.errors import LunoraError
 from lunorash.scheduler.protocol import ReceivedAttempt, read_dispatch
 from lunorash.scheduler.receiver import Receiver
 from lunorash.scheduler.signing import verify
+from lunorash.shard.gathering import Gathering
 
 from .app import App
 from .faults import Faults
@@ -146,6 +147,9 @@ class Worker:
             log=lambda text: self._journal.note("%s: %s", isolate.process.name, text),
         )
         await receiver.answer(dispatch.attempts, connection.write)
+        untold = {attempt.job for attempt in dispatch.attempts} - connection.told
+        if untold and not connection.reader_gone and not connection.swallowed:
+            self._journal.violate("the receiver tells how every attempt ended", "it says nothing of %s", untold)
         connection.end()
 
     def _app(self, isolate: Isolate, connection: Connection) -> App:
@@ -168,6 +172,6 @@ class Worker:
             alive=lambda: isolate.process.alive,
             kill=lambda: self._platform.later(0, self._kill, isolate, "by its function"),
             old=isolate.old,
-            shards=self._shards.client,
+            gathering=Gathering(self._shards.client),
             struck=self._faults.struck,
         )

@@ -9,6 +9,7 @@ import random
 from collections.abc import Callable
 from typing import Any, Final
 
+from lunorash.scheduler.batching import BatchSizes
 from lunorash.scheduler.client import Scheduler
 from lunorash.scheduler.engine import DEAD_RETENTION_MS, RETENTION_MS
 
@@ -33,6 +34,7 @@ __all__ = ["World"]
 
 _MONTH_S: Final = 30 * 24 * 3600
 _DAY_MS: Final = 24 * 3600 * 1000
+_ONE_BY_ONE: Final = BatchSizes(mutations=1, actions=1)
 
 
 class World:
@@ -49,6 +51,8 @@ class World:
         self._shuffler = random.Random(f"order {seed}")  # noqa: S311 - it has to replay
         self._engine_random = random.Random(f"engine {seed}")  # noqa: S311
         self._ids = itertools.count(1)
+        sizes = random.Random(f"sizes {seed}")  # noqa: S311
+        self._sizes = sizes.choice((BatchSizes(), BatchSizes(), BatchSizes(mutations=4, actions=2), _ONE_BY_ONE))
         self.loop = VirtualLoop(self._shuffler.shuffle)
         self.loop.set_exception_handler(self._unexpected)
         self.clock = Clock(self.loop, self.faults.clocks_apart)
@@ -64,7 +68,7 @@ class World:
         )
         self.worker = Worker(self.loop, self.platform, self.faults, self.journal, self.shards)
         self.network = Network(self.platform, self.journal, faults=self.faults, deliver=self.worker.receive)
-        self.rows = Rows(self.platform, self.journal, self.network, steady=self.faults.steady)
+        self.rows = Rows(self.platform, self.journal, self.network, steady=self.faults.steady, sizes=self._sizes)
         self.wakes = Wakes(self.platform, self.journal, self.rows, outages=len(self.faults.outages))
         self.pools = Pools(self.platform, self.journal)
         self.journal.on_start = self._starts
@@ -265,6 +269,7 @@ class World:
             random=self._engine_random.random,
             mint=lambda: f"m{next(self._ids)}",
             journal=self.journal,
+            sizes=self._sizes,
         )
 
     def _starts(self, run: Run) -> None:

@@ -39,6 +39,7 @@ class ShardObject:
         self.leases, self.cron_record = CronLeases(self.store), CronRuns(self.store)
         self.calls: list[ShardCall] = []
         self.asked: list[str] = []
+        self.batches: list[int] = []
         self.broken = False
         self.silent = False
         self.answers_lost = 0
@@ -54,6 +55,12 @@ class ShardObject:
             self.answers_lost -= 1
             raise OSError("the connection broke after it had committed")
         return answer
+
+    async def mutate_many(self, text: str) -> str:
+        calls = ShardCall.many_from_text(text)
+        self.batches.append(len(calls))
+        answers = [json.loads(self._answer(call.to_text(), self._shard.mutate)) for call in calls]
+        return json.dumps({"ok": [{} if "ok" in answer else answer for answer in answers]})
 
     async def hold_cron(self, text: str) -> str:
         return await self._told("hold_cron", lambda: self.leases.hold(**decode_json(text), now=self.clock()))

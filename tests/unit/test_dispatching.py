@@ -8,6 +8,7 @@ import pytest
 
 from lunorash.scheduler import dispatching
 from lunorash.scheduler.alarm import Alarm
+from lunorash.scheduler.batching import BatchSizes
 from lunorash.scheduler.dispatching import Answer, Dispatcher, Undelivered
 from lunorash.scheduler.engine import Engine
 from lunorash.scheduler.job import Dispatch, NewJob, Result
@@ -46,7 +47,7 @@ class _Body:
 class _Wire:
     """A network of which every move is written in advance, with a scheduler at its end."""
 
-    def __init__(self, script: Script | None = None) -> None:
+    def __init__(self, script: Script | None = None, *, batch: int = 6) -> None:
         self.store = SqliteStore()
         migrate(self.store)
         self._minted = 0
@@ -59,6 +60,7 @@ class _Wire:
             room=lambda: self.dispatcher.room(),  # noqa: PLW0108 - the dispatcher comes after the engine
             random=lambda: 0.0,
             mint_id=self._mint,
+            sizes=BatchSizes(actions=batch),
         )
         self.log: list[str] = []
         self.dispatcher = Dispatcher(self.engine, self, clock=self.now, log=self.log.append)
@@ -360,7 +362,7 @@ async def test_storage_that_fails_while_a_result_is_read_leaves_no_task_behind()
 
 @in_fake_time
 async def test_no_more_than_six_wait_for_headers_and_more_may_be_read() -> None:
-    wire = _Wire(_saying(100.0, begin=True))
+    wire = _Wire(_saying(100.0, begin=True), batch=1)
     gate = asyncio.Event()
     wire.headers = lambda _dispatch: gate.wait()
     jobs = [f"j{number:02}" for number in range(20)]
@@ -384,7 +386,7 @@ async def test_no_more_than_six_wait_for_headers_and_more_may_be_read() -> None:
 
 @in_fake_time
 async def test_when_headers_came_there_is_room_and_the_alarm_says_so() -> None:
-    wire = _Wire(_saying(50.0, begin=False))  # no begin, which would arm too
+    wire = _Wire(_saying(50.0, begin=False), batch=1)  # no begin, which would arm too
     gates = {f"d{number}": asyncio.Event() for number in range(1, 7)}
     wire.headers = lambda dispatch: gates[dispatch.id].wait()
     wire.schedule(*(f"j{number}" for number in range(7)))

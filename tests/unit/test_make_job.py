@@ -11,8 +11,8 @@ import pytest
 from pydantic import BaseModel
 
 from lunorash.errors import LunoraError
-from lunorash.functions import FunctionTable
-from lunorash.refs import AgentReference, FunctionReference, WorkflowReference, target_text
+from lunorash.functions import FunctionTable, register
+from lunorash.refs import AgentReference, FunctionReference, Kind, WorkflowReference, target_text
 from lunorash.scheduler import RetryPolicy, RunOptions
 from lunorash.scheduler.calls import make_job
 
@@ -59,6 +59,7 @@ def test_a_job_is_made_of_what_was_said_and_what_goes_without_saying() -> None:
         "scheduled_for": None,
         "pool": None,
         "priority": 0,
+        "kind": None,
     }
 
 
@@ -156,3 +157,17 @@ def test_nothing_is_minted_for_a_call_that_is_refused() -> None:
 
     _refused("INVALID_INPUT", lambda: _make(args=[], mint=mint))
     _refused("FUNCTION_NOT_FOUND", lambda: _make("billing:gone", mint=mint, catalog=_TABLE))
+
+
+@pytest.mark.parametrize("kind", ["query", "mutation", "action"])
+def test_a_job_knows_the_kind_of_its_function_from_the_reference_or_from_the_catalog(kind: Kind) -> None:
+    table = FunctionTable({TARGET: register(end_trial, kind=kind, internal=True)})
+    args = {"user_id": "u1"}
+    assert _make(FunctionReference(TARGET, kind=kind, internal=True), args)["kind"] == kind
+    assert _make(TARGET, args, catalog=table)["kind"] == kind
+
+
+def test_the_kind_of_a_path_without_a_catalog_is_not_known_and_a_workflow_has_none() -> None:
+    assert _make(TARGET)["kind"] is None
+    assert _make(WorkflowReference("w", "W"), catalog=_TABLE)["kind"] is None
+    assert _make(AgentReference("a", "A"), catalog=_TABLE)["kind"] is None

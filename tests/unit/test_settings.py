@@ -9,7 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lunorash.errors import LunoraError
-from lunorash.scheduler.settings import MIN_SECRET_BYTES, decode_secret, read_origin, read_secrets
+from lunorash.scheduler.batching import BatchSizes
+from lunorash.scheduler.settings import (
+    MIN_SECRET_BYTES,
+    check_settings,
+    decode_secret,
+    read_batch_sizes,
+    read_history,
+    read_origin,
+    read_secrets,
+)
 
 
 def _secret(key: bytes) -> str:
@@ -159,3 +168,45 @@ def test_every_key_of_enough_bytes_is_read_back(key: bytes) -> None:
 def test_no_shorter_key_is_taken(key: bytes) -> None:
     with pytest.raises(LunoraError, match="at least 32 random bytes"):
         decode_secret(_secret(key), "NAME")
+
+
+# -- batches and history -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("variables", "sizes"),
+    [
+        ({}, BatchSizes(mutations=50, actions=6)),
+        ({"LUNORA_BATCH_MUTATIONS": " ", "LUNORA_BATCH_ACTIONS": ""}, BatchSizes(mutations=50, actions=6)),
+        ({"LUNORA_BATCH_MUTATIONS": "1"}, BatchSizes(mutations=1, actions=6)),
+        ({"LUNORA_BATCH_MUTATIONS": " 50\n", "LUNORA_BATCH_ACTIONS": "1"}, BatchSizes(mutations=50, actions=1)),
+        ({"LUNORA_BATCH_ACTIONS": 3}, BatchSizes(mutations=50, actions=3)),
+    ],
+)
+def test_the_sizes_of_batches_are_read(variables: dict[str, Any], sizes: BatchSizes) -> None:
+    assert read_batch_sizes(_env(**variables)) == sizes
+
+
+@pytest.mark.parametrize(
+    "value", ["0", "7", "-1", "06", "1.5", "1e0", "six", "\u0663", 0, 7, True, 1.5, [], "9" * 10_000]
+)
+def test_a_size_that_cannot_be_is_refused_with_the_range(value: Any) -> None:
+    env = _env(LUNORA_ORIGIN_URL="https://a.example", LUNORA_SCHEDULER_SECRET=_GOOD, LUNORA_BATCH_ACTIONS=value)
+    with pytest.raises(LunoraError, match=r"LUNORA_BATCH_ACTIONS is .*from 1 to 6") as raised:
+        check_settings(env)
+    assert raised.value.code == "BATCH_SIZE_INVALID"
+    assert len(raised.value.message) < 300
+
+
+@pytest.mark.parametrize("value", [None, "", "keep", " keep\n"])
+def test_history_is_kept_unless_it_is_said(value: str | None) -> None:
+    assert read_history(_env(LUNORA_HISTORY=value))
+    assert not read_history(_env(LUNORA_HISTORY="none"))
+
+
+@pytest.mark.parametrize("value", ["off", "None", "0", "keep none"])
+def test_another_word_for_history_is_refused(value: str) -> None:
+    env = _env(LUNORA_ORIGIN_URL="https://a.example", LUNORA_SCHEDULER_SECRET=_GOOD, LUNORA_HISTORY=value)
+    with pytest.raises(LunoraError, match="keep") as raised:
+        check_settings(env)
+    assert raised.value.code == "HISTORY_INVALID"

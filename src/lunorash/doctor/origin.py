@@ -16,23 +16,28 @@ from lunorash.doctor.environment import Environment
 from lunorash.doctor.evidence import DEV_VARS, Evidence
 from lunorash.doctor.finding import Finding, failed, passed, warned
 from lunorash.errors import LunoraError, shown
-from lunorash.scheduler.settings import read_loopback, read_origin
+from lunorash.scheduler.settings import read_batch_sizes, read_history, read_loopback, read_origin
 
 __all__ = ["check_local_origin", "check_origin"]
 
 _NAME: Final = "LUNORA_ORIGIN_URL"
 _PUBLIC: Final = "global_fetch_strictly_public"
+_CODES: Final = {
+    "DISPATCH_INVALID": "dispatch-invalid",
+    "BATCH_SIZE_INVALID": "batch-size-invalid",
+    "HISTORY_INVALID": "history-invalid",
+}
 
 
 def check_origin(evidence: Evidence) -> Iterator[Finding]:
-    """``origin-missing``, ``-invalid``, ``-not-https``, ``-local``, ``-cannot-call-itself``; ``dispatch-invalid``."""
+    """``origin-missing``, ``-invalid``, ``-not-https``, ``-local``, ``-cannot-call-itself``; what `_CODES` has."""
     if evidence.uses_scheduler:
         for environment in evidence.environments:
             yield _check_deployed(environment)
 
 
 def check_local_origin(evidence: Evidence) -> Iterator[Finding]:
-    """``dev-vars-missing-origin``; ``origin-invalid``, ``origin-not-https`` and ``dispatch-invalid`` for local runs."""
+    """``dev-vars-missing-origin``; ``origin-invalid``, ``-not-https`` and what `_CODES` has, for local runs."""
     # a .dev.vars that is not there, or cannot be read, is a finding of its own
     if evidence.uses_scheduler and (evidence.tells_local_settings or evidence.local_settings.get(_NAME)):
         yield _check_local(evidence.local_settings)
@@ -41,7 +46,7 @@ def check_local_origin(evidence: Evidence) -> Iterator[Finding]:
 def _check_local(settings: Mapping[str, Any]) -> Finding:
     try:
         origin = read_origin(SimpleNamespace(**settings))
-        read_loopback(SimpleNamespace(**settings))
+        _read_options(SimpleNamespace(**settings))
     except LunoraError as error:
         if error.code == "ORIGIN_NOT_CONFIGURED":
             return warned(
@@ -64,7 +69,7 @@ def _check_deployed(environment: Environment) -> Finding:
         )
     settings = SimpleNamespace(**environment.vars)
     try:
-        loopback = read_loopback(settings)
+        loopback = _read_options(settings)
         origin = read_origin(settings)
     except LunoraError as error:
         if error.code != "ORIGIN_NOT_CONFIGURED":
@@ -97,9 +102,15 @@ def _check_deployed(environment: Environment) -> Finding:
     return passed("origin-ok", f"{_NAME} is {origin} {where}")
 
 
+def _read_options(settings: SimpleNamespace) -> bool:
+    """Read what else may be said about dispatches; returns whether they stay inside the Worker."""
+    read_batch_sizes(settings)
+    read_history(settings)
+    return read_loopback(settings)
+
+
 def _refused(error: LunoraError, where: str, fix: str) -> Finding:
-    code = "dispatch-invalid" if error.code == "DISPATCH_INVALID" else "origin-invalid"
-    return failed(code, f"{where}: {error.message}", fix)
+    return failed(_CODES.get(error.code, "origin-invalid"), f"{where}: {error.message}", fix)
 
 
 def _not_https(origin: str, where: str) -> Finding | None:

@@ -8,7 +8,7 @@ from typing import Any, Final, Protocol
 
 from lunorash.codec import encode_args
 from lunorash.errors import LunoraError, shown
-from lunorash.refs import Target, target_text
+from lunorash.refs import FunctionReference, Kind, Target, target_text
 from lunorash.scheduler.job import NewJob
 from lunorash.scheduler.options import Delay, Instant, RunOptions, delay_ms, instant_ms
 from lunorash.scheduler.retry import DEFAULT_RETRY
@@ -52,6 +52,10 @@ class Catalog(Protocol):
 
     def check_target(self, target: str, args: Mapping[str, Any]) -> None:
         """Refuse a target that does not exist, or arguments that it does not take."""
+        ...
+
+    def kind_of(self, target: str) -> Kind | None:
+        """What a function is; None for a workflow, an agent, or what is not there."""
         ...
 
 
@@ -138,7 +142,14 @@ def make_job(
         shard_key=options.shard_key,
         pool=options.pool,
         priority=options.priority,
+        kind=_kind(target, text, catalog),
     ).to_dict()
+
+
+def _kind(target: Target, text: str, catalog: Catalog | None) -> Kind | None:
+    if isinstance(target, FunctionReference):
+        return target.kind
+    return None if catalog is None else catalog.kind_of(text)
 
 
 def make_jobs(

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Final
 
 from lunorash.scheduler import queries
+from lunorash.scheduler.batching import BatchSizes, batches
 from lunorash.scheduler.breaker import Breaker
 from lunorash.scheduler.job import Attempt, Dispatch
 from lunorash.scheduler.pooling import Pooling
@@ -31,6 +32,7 @@ class Claiming:
         mint_id: mints ids of dispatches.
         origin: where dispatches go; `UNCONFIGURED` if the deployment does not say.
         origin_problem: why there is none.
+        sizes: the most that one dispatch carries.
     """
 
     def __init__(
@@ -43,6 +45,7 @@ class Claiming:
         mint_id: Callable[[], str],
         origin: str,
         origin_problem: str,
+        sizes: BatchSizes,
     ) -> None:
         self._store = store
         self._breaker = breaker
@@ -51,6 +54,7 @@ class Claiming:
         self._mint_id = mint_id
         self._origin = origin
         self._origin_problem = origin_problem
+        self._sizes = sizes
 
     def claim(self, free: int, now: int) -> list[Dispatch]:
         """Claim what is due, as far as there is room, here and in its pool.
@@ -62,7 +66,7 @@ class Claiming:
         Returns:
             what is to be sent; while the origin's breaker is open at most its probe.
         """
-        due = self._pooling.startable(free, now) if free > 0 else []
+        due = self._startable(free, now) if free > 0 else []
         if not due:
             return []
         origin = self._breaker.look(self._origin)
@@ -73,41 +77,44 @@ class Claiming:
             return []
         if origin.probe_at is not None:
             self._breaker.probing(self._origin, now + LEASE_MS)
-            return [self._open((), now)]
-        dispatches = []
+            return [self._open([], now)]
+        sent = []
         for row in due:
             # The first probe after the refusal came back: had there been an outage, it would have failed.
             if row["suspected"] and (origin.proved_at or 0) > row["refunded_at"] > (origin.failed_at or 0):
-                self._settling.charge_refusal(row, now)
+                self._settling.charge_refusal(row["id"], now)
             else:
-                dispatches.append(self._open((row,), now))
-        return dispatches
+                sent.append(row)
+        return [self._open(batch, now) for batch in batches(sent, free, self._sizes)]
 
-    def _open(self, rows: tuple[Row, ...], now: int) -> Dispatch:
-        dispatch_id = self._mint_id()
-        self._store.execute(
-            queries.OPEN_DISPATCH,
-            dispatch_id,
-            self._origin,
-            now,
-            now + LEASE_MS,
-            json.dumps([row["id"] for row in rows]),
-        )
-        return Dispatch(id=dispatch_id, attempts=tuple(self._attempt(row, dispatch_id, now) for row in rows))
+    def _startable(self, free: int, now: int) -> list[Row]:
+        """What may start, enough to fill the dispatches; only if there are mutations can they hold as many as those."""
+        due = self._pooling.startable(free * self._sizes.actions, now)
+        if len(due) < free * self._sizes.actions or all(row["kind"] != "mutation" for row in due):
+            return due
+        return self._pooling.startable(free * max(self._sizes.mutations, self._sizes.actions), now)
 
-    def _attempt(self, row: Row, dispatch_id: str, now: int) -> Attempt:
-        self._store.execute(queries.CLAIM, dispatch_id, now, row["id"])
-        self._pooling.changed(row["pool"])
-        return Attempt(
-            job=row["id"],
-            incarnation=row["incarnation"],
-            number=row["attempt"] + 1,
-            charged=row["charged"] + 1,
-            max_attempts=json.loads(row["retry"])["max_attempts"],
-            redrives=row["redrives"],
-            target=row["target"],
-            args=row["args"],
-            scheduled_for=row["scheduled_for"],
-            timeout_ms=row["timeout_ms"],
-            shard_key=row["shard_key"],
-        )
+    def _open(self, jobs: list[Row], now: int) -> Dispatch:
+        dispatch_id, ids = self._mint_id(), [job["id"] for job in jobs]
+        carried = json.dumps(ids)
+        self._store.execute(queries.OPEN_DISPATCH, dispatch_id, self._origin, now, now + LEASE_MS, carried)
+        claimed = {row["id"]: row for row in self._store.execute(queries.CLAIM, dispatch_id, now, carried)}
+        for job in jobs:
+            self._pooling.changed(job["pool"])
+        return Dispatch(id=dispatch_id, attempts=tuple(_attempt(claimed[job_id]) for job_id in ids))
+
+
+def _attempt(job: Row) -> Attempt:
+    return Attempt(
+        job=job["id"],
+        incarnation=job["incarnation"],
+        number=job["attempt"],
+        charged=job["charged"],
+        max_attempts=json.loads(job["retry"])["max_attempts"],
+        redrives=job["redrives"],
+        target=job["target"],
+        args=job["args"],
+        scheduled_for=job["scheduled_for"],
+        timeout_ms=job["timeout_ms"],
+        shard_key=job["shard_key"],
+    )

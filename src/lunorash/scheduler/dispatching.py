@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from typing import Final, Protocol
 
 from lunorash.errors import LunoraError
+from lunorash.scheduler.deadlines import Deadlines
 from lunorash.scheduler.engine import Engine
 from lunorash.scheduler.job import Dispatch
 from lunorash.scheduler.protocol import End, Heartbeat, Results, read_line
@@ -68,8 +69,10 @@ class Dispatcher:
         self._transport = transport
         self._clock = clock
         self._log = log
-        self._awaiting: set[str] = set()
-        self._tasks: set[asyncio.Task[None]] = set()
+        # dicts, since a set of tasks has another order each time, and what goes wrong has to go wrong again
+        self._awaiting: dict[str, None] = {}
+        self._deadlines = Deadlines()
+        self._tasks: dict[asyncio.Task[None], None] = {}
 
     def room(self) -> int:
         """How many dispatches may be started now."""
@@ -86,13 +89,13 @@ class Dispatcher:
 
     def _start(self, dispatches: Iterable[Dispatch]) -> None:
         for dispatch in dispatches:
-            self._awaiting.add(dispatch.id)
+            self._awaiting[dispatch.id] = None
             task = asyncio.create_task(self._deliver(dispatch))
-            self._tasks.add(task)
+            self._tasks[task] = None
             task.add_done_callback(self._ended)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
+        self._tasks.pop(task, None)
         error = None if task.cancelled() else task.exception()
         if error is not None:
             # Not even its end could be recorded. Its lease will end, and then it is rescued.
@@ -113,21 +116,22 @@ class Dispatcher:
 
     async def _headers(self, dispatch: Dispatch) -> Answer:
         try:
-            async with asyncio.timeout(HEADERS_TIMEOUT_S):
+            async with self._deadlines.within(HEADERS_TIMEOUT_S):
                 return await self._transport.open(dispatch)
         except TimeoutError:
             raise Undelivered(f"no answer within {HEADERS_TIMEOUT_S} s") from None
         finally:
-            self._awaiting.discard(dispatch.id)
+            self._awaiting.pop(dispatch.id, None)
             self._engine.rearm(self._clock())  # there is room again
 
     async def _read(self, dispatch: Dispatch, answer: Answer) -> None:
         longest = max((attempt.timeout_ms for attempt in dispatch.attempts), default=0)
-        give_up = asyncio.get_running_loop().time() + longest / 1000 + OVERRUN_S
+        clock = asyncio.get_running_loop().time
+        give_up = clock() + longest / 1000 + OVERRUN_S
         lines = answer.lines()
         while True:
             try:
-                async with asyncio.timeout_at(min(give_up, asyncio.get_running_loop().time() + SILENCE_S)):
+                async with self._deadlines.within(min(SILENCE_S, give_up - clock())):
                     event = read_line(await anext(lines))
             except StopAsyncIteration:
                 raise Undelivered("the answer ended without its end line") from None

@@ -15,6 +15,7 @@ from lunorash.errors import LunoraError
 from lunorash.incident import report
 from lunorash.scheduler import listing
 from lunorash.scheduler.alarm import Alarm
+from lunorash.scheduler.batching import BatchSizes
 from lunorash.scheduler.dispatching import Dispatcher
 from lunorash.scheduler.durable_store import DurableStore
 from lunorash.scheduler.engine import Engine
@@ -23,7 +24,14 @@ from lunorash.scheduler.ids import mint_id
 from lunorash.scheduler.job import NewJob, OutboxRow
 from lunorash.scheduler.job_filter import JobFilter
 from lunorash.scheduler.schema import migrate
-from lunorash.scheduler.settings import check_settings, read_loopback, read_origin, read_secrets
+from lunorash.scheduler.settings import (
+    check_settings,
+    read_batch_sizes,
+    read_history,
+    read_loopback,
+    read_origin,
+    read_secrets,
+)
 
 __all__ = ["SchedulerDO"]
 
@@ -42,8 +50,10 @@ class SchedulerDO(DurableObject):  # type: ignore[misc]
         migrate(self._store)
         try:
             self._origin, key, loopback, problem = read_origin(env), read_secrets(env)[0], read_loopback(env), ""
+            sizes, history = read_batch_sizes(env), read_history(env)
         except LunoraError as error:
             self._origin, key, loopback, problem = "", b"", False, error.message
+            sizes, history = BatchSizes(), True
         # Called, not awaited: the alarm then belongs to the transaction that is open. Closing the wrapper's
         # coroutine says that nobody means to await it.
         self._alarm = Alarm(lambda at: ctx.storage.setAlarm(at).close(), lambda: ctx.storage.deleteAlarm().close())
@@ -55,6 +65,8 @@ class SchedulerDO(DurableObject):  # type: ignore[misc]
             room=lambda: self._dispatcher.room(),  # noqa: PLW0108 - the dispatcher comes after the engine
             random=random.random,
             mint_id=mint_id,
+            sizes=sizes,
+            history=history,
         )
         fetch = ctx.exports.default.fetch if loopback else None
         transport = FetchTransport(origin=self._origin, instance=ctx.id.toString(), key=key, clock=_now, fetch=fetch)

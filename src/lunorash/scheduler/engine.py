@@ -14,6 +14,7 @@ from typing import Final, TypeVar
 from lunorash.errors import LunoraError
 from lunorash.scheduler import queries
 from lunorash.scheduler.alarm import Alarm
+from lunorash.scheduler.batching import BatchSizes
 from lunorash.scheduler.breaker import Breaker
 from lunorash.scheduler.bulk import Bulk
 from lunorash.scheduler.claiming import LEASE_MS, UNCONFIGURED, Claiming
@@ -21,7 +22,7 @@ from lunorash.scheduler.inserting import Inserting
 from lunorash.scheduler.job import Dispatch, NewJob, OutboxRow, Result
 from lunorash.scheduler.job_filter import MAX_CHANGED, Change, Changed, JobFilter
 from lunorash.scheduler.pooling import Pooling
-from lunorash.scheduler.settling import PROBE, Settling
+from lunorash.scheduler.settling import KNOWN_MS, PROBE, Settling
 from lunorash.scheduler.store import Row, Store
 from lunorash.scheduler.verdict import Unknown
 
@@ -37,6 +38,8 @@ RETENTION_MS: Final = 7 * 24 * 60 * 60 * 1000
 DEAD_RETENTION_MS: Final = 90 * 24 * 60 * 60 * 1000
 TOMBSTONE_MS: Final = 24 * 60 * 60 * 1000
 PRUNED_PER_PASS: Final = 100
+REMEMBERED_PER_PASS: Final = 10
+"""Each of them holds at most the jobs of a dispatch."""
 
 
 class Engine:
@@ -50,6 +53,9 @@ class Engine:
         room: how many dispatches may be started now.
         random: numbers in [0, 1).
         mint_id: mints ids of dispatches and incarnations.
+        sizes: the most that one dispatch carries.
+        history: whether jobs that have succeeded are kept for a week. If not, they are only kept for as long as the
+            call that scheduled them might be repeated.
     """
 
     def __init__(
@@ -62,6 +68,8 @@ class Engine:
         random: Callable[[], float],
         mint_id: Callable[[], str],
         origin_problem: str = "no origin is configured",
+        sizes: BatchSizes = BatchSizes(),  # noqa: B008 - it is immutable
+        history: bool = True,
     ) -> None:
         self._store = store
         self._alarm = alarm
@@ -75,7 +83,8 @@ class Engine:
         self._pooling = Pooling(store)
         self._inserting = Inserting(store, self._pooling)
         self._bulk = Bulk(store, self._pooling, mint_id)
-        self._settling = Settling(store, self.breaker, self._pooling, random)
+        self._succeeded_retention_ms = RETENTION_MS if history else KNOWN_MS
+        self._settling = Settling(store, self.breaker, self._pooling, random, history=history)
         self._claiming = Claiming(
             store,
             self.breaker,
@@ -84,6 +93,7 @@ class Engine:
             mint_id=mint_id,
             origin=self._origin,
             origin_problem=origin_problem,
+            sizes=sizes,
         )
 
     # -- asked by callers ------------------------------------------------------------------------------
@@ -233,8 +243,7 @@ class Engine:
         """Record outcomes. A result of an older attempt, or of a job that has come to rest, changes nothing."""
 
         def work() -> None:
-            for result in results:
-                self._settling.record(dispatch_id, result, now)
+            self._settling.record(dispatch_id, list(results), now)
 
         self._change(work, now)
 
@@ -288,17 +297,22 @@ class Engine:
         return self._change(work, now)
 
     def prune(self, now: int) -> int:
-        """Delete what has rested long enough, at most `PRUNED_PER_PASS` jobs; returns how many."""
+        """Delete what has rested long enough, at most `PRUNED_PER_PASS` jobs; returns how many.
+
+        Beside them go those that were only remembered, of at most `REMEMBERED_PER_PASS` dispatches.
+        """
 
         def work() -> int:
             pruned = self._store.execute(
                 queries.PRUNE,
-                now - RETENTION_MS,
+                now - self._succeeded_retention_ms,
                 now - RETENTION_MS,
                 now - DEAD_RETENTION_MS,
                 PRUNED_PER_PASS,
             )
             self._store.execute(queries.PRUNE_TOMBSTONES, now - TOMBSTONE_MS, PRUNED_PER_PASS)
+            for row in self._store.execute(queries.PRUNE_REMEMBERED, now, REMEMBERED_PER_PASS):
+                self._settling.forget(row["jobs"])
             return self._delete(pruned)
 
         return self._change(work, now)
@@ -319,14 +333,15 @@ class Engine:
             if due is not None:
                 probe_at = self.breaker.look(self._origin).probe_at
                 reasons.append(due if probe_at is None else max(due, probe_at))
-        ended = self._store.execute(queries.OLDEST_ENDED)[0]
-        if ended["finished"] is not None:
-            reasons.append(ended["finished"] + RETENTION_MS)
-        if ended["dead"] is not None:
-            reasons.append(ended["dead"] + DEAD_RETENTION_MS)
-        buried = self._store.execute(queries.OLDEST_TOMBSTONE)[0]["called"]
-        if buried is not None:
-            reasons.append(buried + TOMBSTONE_MS)
+        kept_for = {
+            "succeeded": self._succeeded_retention_ms,
+            "canceled": RETENTION_MS,
+            "dead": DEAD_RETENTION_MS,
+            "remembered": 0,
+            "buried": TOMBSTONE_MS,
+        }
+        oldest = self._store.execute(queries.OLDEST)[0]
+        reasons += [oldest[what] + retention for what, retention in kept_for.items() if oldest[what] is not None]
         return min(reasons, default=None)
 
     # -- one transaction, then the alarm ---------------------------------------------------------------
@@ -367,10 +382,10 @@ class Engine:
 
     def _insert_or_bury(self, job: NewJob, now: int, called: int) -> None:
         try:
-            self._inserting.insert(job, now, called)
+            self._inserting.insert(job, now, called, numbered=True)
         except LunoraError as error:
             refused = replace(job, id=self._mint_id(), incarnation=self._mint_id())
-            self._inserting.insert(refused, now, called)
+            self._inserting.insert(refused, now, called, numbered=True)
             self._store.execute(queries.REFUSE, now, error.code, error.message, refused.id)
 
     def _claim(self, now: int) -> list[Dispatch]:

@@ -34,13 +34,14 @@ class Inserting:
         self._store = store
         self._pooling = pooling
 
-    def insert(self, job: NewJob, now: int, called: int) -> None:
+    def insert(self, job: NewJob, now: int, called: int, *, numbered: bool = False) -> None:
         """Store a job, unless it is here already.
 
         Args:
             job: to be stored.
             now: epoch milliseconds.
             called: when it was asked for: a cancel that was asked for later, and came earlier, applies to it.
+            numbered: whether it came as a row of a shard's outbox.
 
         Raises:
             LunoraError: ``DUPLICATE_SCHEDULE_ID`` when another job holds the id, in whatever state.
@@ -50,7 +51,7 @@ class Inserting:
             if held[0]["scheduled_as"] == job.incarnation:
                 return
             raise _duplicate(job.id, held[0]["state"])
-        self._store.execute(queries.INSERT, *_columns(job, now))
+        self._store.execute(queries.INSERT, *_columns(job, now, numbered=numbered))
         self._pooling.join(job.pool)
         if self._store.execute(queries.BURIED_AFTER, job.id, called):
             self._store.execute(queries.CANCEL_PENDING, now, job.id)
@@ -103,7 +104,7 @@ def _batches(jobs: Sequence[NewJob], now: int) -> Iterator[_Batch]:
     batch: _Batch = []
     size = 0
     for job in jobs:
-        text = _ENCODER.encode(_columns(job, now))
+        text = _ENCODER.encode(_columns(job, now, numbered=False))
         own = _STATEMENT_BYTES if "\\u0000" in text else len(text.encode()) + 1
         if batch and size + own > _STATEMENT_BYTES:
             yield batch
@@ -114,7 +115,7 @@ def _batches(jobs: Sequence[NewJob], now: int) -> Iterator[_Batch]:
         yield batch
 
 
-def _columns(job: NewJob, now: int) -> tuple[Value, ...]:
+def _columns(job: NewJob, now: int, *, numbered: bool) -> tuple[Value, ...]:
     """The parameters of ``INSERT``, in its order."""
     return (
         job.id,
@@ -130,6 +131,9 @@ def _columns(job: NewJob, now: int) -> tuple[Value, ...]:
         job.scheduled_for,
         job.pool,
         job.priority,
+        job.kind,
+        len(job.args.encode()),
+        int(numbered),
     )
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from lunorash.refs import Kind
+
 __all__ = ["Attempt", "Dispatch", "NewJob", "OutboxRow", "Outcome", "Result", "State"]
 
 State = Literal["pending", "running", "succeeded", "dead", "canceled"]
@@ -20,7 +22,8 @@ class NewJob:
 
     ``charged`` is how many attempts it has used up elsewhere, such as a cron's tick that failed: they bear the first
     numbers, and count against its policy. ``scheduled_for`` is when it was to run then; None for a job that is new, and
-    is to run when it is due.
+    is to run when it is due. ``kind`` is what its function was when it was scheduled, None if that is not known, or if
+    it is no function: it decides with whom the job travels, and not how it is run.
     """
 
     id: str
@@ -35,6 +38,7 @@ class NewJob:
     scheduled_for: int | None = None
     pool: str | None = None
     priority: int = 0
+    kind: Kind | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Its fields, as they travel. `dataclasses.asdict` would copy what is in them too, in ten times the time."""
@@ -94,11 +98,15 @@ class Dispatch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """What became of one attempt, as the receiver reports it."""
+    """What became of one attempt, as the receiver reports it.
+
+    ``shared``: it failed together with others, and perhaps because of one of them.
+    """
 
     job: str
     attempt: int
     outcome: Outcome
     retryable: bool = True
+    shared: bool = False
     code: str | None = None
     message: str | None = None

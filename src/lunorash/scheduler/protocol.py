@@ -86,6 +86,7 @@ class _WireResult(_Wire):
     attempt: int
     outcome: Outcome
     retryable: bool = True
+    shared: bool = False
     code: str | None = None
     message: str | None = None
 
@@ -169,6 +170,7 @@ def encode_results(results: Iterable[Result]) -> bytes:
             "attempt": result.attempt,
             "outcome": result.outcome,
             "retryable": result.retryable,
+            "shared": result.shared,
             "code": text_of(result.code, MAX_CODE),
             "message": text_of(result.message, MAX_MESSAGE),
         }
@@ -201,9 +203,13 @@ def read_line(line: str) -> Results | Heartbeat | End:
     """
     value = decode_json(line, what="the line")
     try:
-        return _LINE.validate_python(value)
+        event = _LINE.validate_python(value)
     except ValidationError as error:
         raise LunoraError("BAD_REQUEST", f"the line is not part of an answer: {_first(error)}") from None
+    if isinstance(event, End) and line.rstrip() != END.decode().rstrip():
+        # such as a garbled line whose last "type" is this: attempts that still run would be given up
+        raise LunoraError("BAD_REQUEST", "the line is not part of an answer: its end line is written in one way")
+    return event
 
 
 async def split_lines(chunks: AsyncIterator[str]) -> AsyncIterator[str]:

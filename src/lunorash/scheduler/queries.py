@@ -12,24 +12,25 @@ from typing import Final
 
 HOLDER_OF_ID: Final = "SELECT scheduled_as, state FROM jobs WHERE id = ?"
 
-_NEW: Final = [f"json_extract(value, '$[{number}]')" for number in range(13)]
+_NEW: Final = [f"json_extract(value, '$[{number}]')" for number in range(16)]
 
 INSERT: Final = """
 INSERT INTO jobs
     (id, incarnation, scheduled_as, target, args, state, due, scheduled_for, created, retry, timeout_ms, shard_key,
-     attempt, charged, pool, priority)
+     attempt, charged, pool, priority, kind, size, numbered)
 VALUES
-    (?1, ?2, ?2, ?3, ?4, 'pending', ?5, coalesce(?11, ?5), ?6, ?7, ?8, ?9, ?10, ?10, ?12, ?13)
+    (?1, ?2, ?2, ?3, ?4, 'pending', ?5, coalesce(?11, ?5), ?6, ?7, ?8, ?9, ?10, ?10, ?12, ?13, ?14, ?15, ?16)
 """
 
 # The same for a JSON list of lists of its parameters.
 INSERT_ALL: Final = f"""
 INSERT INTO jobs
     (id, incarnation, scheduled_as, target, args, state, due, scheduled_for, created, retry, timeout_ms, shard_key,
-     attempt, charged, pool, priority)
+     attempt, charged, pool, priority, kind, size, numbered)
 SELECT
     {_NEW[0]}, {_NEW[1]}, {_NEW[1]}, {_NEW[2]}, {_NEW[3]}, 'pending', {_NEW[4]}, coalesce({_NEW[10]}, {_NEW[4]}),
-    {_NEW[5]}, {_NEW[6]}, {_NEW[7]}, {_NEW[8]}, {_NEW[9]}, {_NEW[9]}, {_NEW[11]}, {_NEW[12]}
+    {_NEW[5]}, {_NEW[6]}, {_NEW[7]}, {_NEW[8]}, {_NEW[9]}, {_NEW[9]}, {_NEW[11]}, {_NEW[12]},
+    {_NEW[13]}, {_NEW[14]}, {_NEW[15]}
 FROM json_each(?)
 """  # noqa: S608 - only constants are pasted
 
@@ -89,8 +90,6 @@ BURIED_AFTER_OF: Final = """
 SELECT id FROM tombstones WHERE id IN (SELECT value FROM json_each(?)) AND called > ?
 """
 
-OLDEST_TOMBSTONE: Final = "SELECT min(called) AS called FROM tombstones"
-
 PRUNE_TOMBSTONES: Final = """
 DELETE FROM tombstones WHERE id IN (SELECT id FROM tombstones WHERE called <= ? ORDER BY called LIMIT ?)
 """
@@ -101,14 +100,23 @@ UPDATE jobs SET state = 'dead', ended = ?, error_code = ?, error_message = ? WHE
 
 # -- claim -----------------------------------------------------------------------------------------------
 
-DUE: Final = """
-SELECT * FROM jobs WHERE state = 'pending' AND pool IS NULL AND due <= ? ORDER BY due, id LIMIT ?
+# What is needed to put a job into a batch; its arguments are read when it is claimed. It travels alone if nobody knows
+# how it ended last time, if its dispatch did not begin or was cut off again and again, and if no attempt is left after
+# this one: so nobody dies of a neighbour.
+_WAITING: Final = """
+id, due, priority, pool, kind, shard_key, coalesce(size, 1000000) AS size, suspected, refunded_at,
+alone OR refunded_at IS NOT NULL OR cut_offs > 1 OR charged >= retry ->> 'max_attempts' AS lone
 """
+
+DUE: Final = f"""
+SELECT {_WAITING} FROM jobs WHERE state = 'pending' AND pool IS NULL AND due <= ? ORDER BY due, id LIMIT ?
+"""  # noqa: S608 - only constants are pasted
 
 CLAIM: Final = """
 UPDATE jobs
 SET state = 'running', dispatch = ?, attempt = attempt + 1, charged = charged + 1, started = ?
-WHERE id = ?
+WHERE id IN (SELECT value FROM json_each(?))
+RETURNING id, incarnation, attempt, charged, retry, redrives, target, args, scheduled_for, timeout_ms, shard_key
 """
 
 OPEN_DISPATCH: Final = "INSERT INTO dispatches (id, origin, opened, lease, jobs) VALUES (?, ?, ?, ?, ?)"
@@ -144,10 +152,10 @@ WITH RECURSIVE levels (priority) AS (
 
 PRIORITIES_IN_POOL: Final = f"{_PRIORITIES} SELECT priority FROM levels WHERE priority IS NOT NULL"  # noqa: S608
 
-DUE_IN_POOL: Final = """
-SELECT * FROM jobs WHERE pool = ? AND state = 'pending' AND ended IS NULL AND priority = ? AND due <= ?
+DUE_IN_POOL: Final = f"""
+SELECT {_WAITING} FROM jobs WHERE pool = ? AND state = 'pending' AND ended IS NULL AND priority = ? AND due <= ?
 ORDER BY due, id LIMIT ?
-"""
+"""  # noqa: S608
 
 # The limit keeps what is found from being found twice.
 REFRESH_POOL: Final = f"""
@@ -189,18 +197,38 @@ CLOSE_EXPIRED: Final = "DELETE FROM dispatches WHERE lease <= ? RETURNING *"
 
 # -- what becomes of an attempt --------------------------------------------------------------------------
 
-AWAITING: Final = """
-SELECT * FROM jobs
-WHERE id = ?1 AND dispatch = ?2 AND attempt = ?3 AND state IN ('running', 'pending', 'dead')
-  AND NOT EXISTS (SELECT 1 FROM dispatches WHERE id = ?2 AND began IS NULL)
+# What is needed to judge how an attempt ended: all of the row but its arguments.
+_JUDGED: Final = """
+jobs.id, incarnation, state, due, created, retry, attempt, charged, dispatch, cancel_requested, alone, cut_offs,
+refunded_at, unavailable_since, started, error_message, pool, numbered
 """
 
-RUNNING_IN: Final = """
-SELECT jobs.* FROM json_each(?) AS carried CROSS JOIN jobs ON jobs.id = carried.value
+AWAITING: Final = f"""
+SELECT {_JUDGED}, told.value ->> 1 AS told FROM json_each(?1) AS told CROSS JOIN jobs ON jobs.id = told.value ->> 0
+WHERE dispatch = ?2 AND attempt = told.value ->> 1 AND state IN ('running', 'pending', 'dead')
+  AND NOT EXISTS (SELECT 1 FROM dispatches WHERE id = ?2 AND began IS NULL)
+"""  # noqa: S608
+
+RUNNING_IN: Final = f"""
+SELECT {_JUDGED} FROM json_each(?) AS carried CROSS JOIN jobs ON jobs.id = carried.value
 WHERE jobs.state = 'running' AND jobs.dispatch = ?
-"""
+"""  # noqa: S608
+
+SUSPECT: Final = f"SELECT {_JUDGED} FROM jobs WHERE id = ?"  # noqa: S608
 
 RECORD_ATTEMPT: Final = "INSERT OR REPLACE INTO attempts VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+
+# The same as an `END_ATTEMPT` for each would do.
+SUCCEED: Final = """
+UPDATE jobs
+SET state = 'succeeded', alone = 0, dispatch = NULL, cut_offs = 0, refunded_at = NULL, suspected = 0,
+    unavailable_since = NULL, ended = ?, error_code = NULL, error_message = NULL
+WHERE id IN (SELECT value FROM json_each(?))
+"""
+
+FORGET: Final = "DELETE FROM jobs WHERE id IN (SELECT value FROM json_each(?))"
+
+REMEMBER: Final = "INSERT OR REPLACE INTO remembered VALUES (?, ?, ?)"
 
 END_ATTEMPT: Final = """
 UPDATE jobs
@@ -219,14 +247,13 @@ SELECT
     (SELECT min(ready_at) FROM pools WHERE ready_at IS NOT NULL) AS ready_at
 """
 
-OLDEST_ENDED: Final = """
+OLDEST: Final = """
 SELECT
-    (SELECT min(ended) FROM (
-        SELECT min(ended) AS ended FROM jobs WHERE state = 'succeeded' AND ended IS NOT NULL
-        UNION ALL
-        SELECT min(ended) FROM jobs WHERE state = 'canceled' AND ended IS NOT NULL
-    )) AS finished,
-    (SELECT min(ended) FROM jobs WHERE state = 'dead' AND ended IS NOT NULL) AS dead
+    (SELECT min(ended) FROM jobs WHERE state = 'succeeded' AND ended IS NOT NULL) AS succeeded,
+    (SELECT min(ended) FROM jobs WHERE state = 'canceled' AND ended IS NOT NULL) AS canceled,
+    (SELECT min(ended) FROM jobs WHERE state = 'dead' AND ended IS NOT NULL) AS dead,
+    (SELECT min(until) FROM remembered) AS remembered,
+    (SELECT min(called) FROM tombstones) AS buried
 """
 
 # -- prune -----------------------------------------------------------------------------------------------
@@ -241,6 +268,12 @@ DELETE FROM jobs WHERE id IN (
         SELECT id FROM jobs WHERE state = 'dead' AND ended IS NOT NULL AND ended <= ?3
     ) LIMIT ?4
 ) RETURNING id
+"""
+
+PRUNE_REMEMBERED: Final = """
+DELETE FROM remembered WHERE (until, first) IN (
+    SELECT until, first FROM remembered WHERE until <= ? ORDER BY until, first LIMIT ?
+) RETURNING jobs
 """
 
 DELETE_ATTEMPTS: Final = "DELETE FROM attempts WHERE job IN (SELECT value FROM json_each(?))"

@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final, Generic, Protocol, TypeVar
 
-from lunorash.errors import LunoraError, UnavailableError
+from lunorash.errors import LunoraError, SharedError, UnavailableError
 from lunorash.scheduler.attempting import attempt
 from lunorash.scheduler.job import Outcome, Result
 from lunorash.scheduler.protocol import END, HEARTBEAT, ReceivedAttempt, encode_results
@@ -63,15 +63,15 @@ class Receiver(Generic[C]):
         If nobody reads any more, the attempts are cancelled and nothing further is written.
         """
         stopping = asyncio.Event()
-        running = {asyncio.create_task(self._attempt(attempt, stopping)) for attempt in attempts}
+        running = [asyncio.create_task(self._attempt(attempt, stopping)) for attempt in attempts]
         clock = asyncio.get_running_loop().time
         beat_at = clock() + HEARTBEAT_S
         try:
             while running:
-                done, running = await asyncio.wait(
-                    running, timeout=max(0, beat_at - clock()), return_when=asyncio.FIRST_COMPLETED
-                )
+                await asyncio.wait(running, timeout=max(0, beat_at - clock()), return_when=asyncio.FIRST_COMPLETED)
+                done = [task for task in running if task.done()]
                 if done:
+                    running = [task for task in running if not task.done()]
                     await _written(write, encode_results(task.result() for task in done))
                 if clock() >= beat_at:
                     await _written(write, HEARTBEAT)
@@ -83,7 +83,7 @@ class Receiver(Generic[C]):
             stopping.set()
             await self._stop(running)
 
-    async def _stop(self, running: set[asyncio.Task[Result]]) -> None:
+    async def _stop(self, running: Sequence[asyncio.Task[Result]]) -> None:
         for task in running:
             task.cancel()
         if running:
@@ -104,7 +104,14 @@ class Receiver(Generic[C]):
 
 
 def _result(attempt: ReceivedAttempt, outcome: Outcome, error: LunoraError) -> Result:
-    return Result(job=attempt.job, attempt=attempt.number, outcome=outcome, code=error.code, message=error.message)
+    return Result(
+        job=attempt.job,
+        attempt=attempt.number,
+        outcome=outcome,
+        shared=isinstance(error, SharedError),
+        code=error.code,
+        message=error.message,
+    )
 
 
 async def _written(write: Write, line: bytes) -> None:

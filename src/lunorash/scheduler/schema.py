@@ -122,6 +122,23 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
         # For lists, which show by their time all that wait.
         "CREATE INDEX jobs_pooled_due ON jobs (due) WHERE state = 'pending' AND pool IS NOT NULL",
     ),
+    (
+        "ALTER TABLE jobs ADD COLUMN kind TEXT",  # of its function, when it was scheduled; null = unknown, or none
+        "ALTER TABLE jobs ADD COLUMN size INTEGER",  # bytes of args; null in rows that are older than this column
+        # came as a numbered row of a shard's outbox, and needs no history to be recognised
+        "ALTER TABLE jobs ADD COLUMN numbered INTEGER NOT NULL DEFAULT 0",
+        # Jobs that have succeeded and, without history, are only kept so that the call that scheduled them is known
+        # again. They have no `ended`, and so are in no index: a row here for all that succeeded together is cheaper.
+        # Written by settle; deleted by prune, with the jobs.
+        """
+        CREATE TABLE remembered (
+            until INTEGER NOT NULL,
+            first TEXT NOT NULL,     -- the first of the jobs
+            jobs  TEXT NOT NULL,     -- JSON list of ids
+            PRIMARY KEY (until, first)
+        ) STRICT, WITHOUT ROWID
+        """,
+    ),
 )
 """Numbered from 1. Add to the end, never change one that was released."""
 

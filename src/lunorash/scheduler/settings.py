@@ -12,8 +12,18 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from lunorash.errors import LunoraError, shown
+from lunorash.scheduler.batching import MAX_ACTIONS, MAX_MUTATIONS, BatchSizes
 
-__all__ = ["MIN_SECRET_BYTES", "check_settings", "decode_secret", "read_loopback", "read_origin", "read_secrets"]
+__all__ = [
+    "MIN_SECRET_BYTES",
+    "check_settings",
+    "decode_secret",
+    "read_batch_sizes",
+    "read_history",
+    "read_loopback",
+    "read_origin",
+    "read_secrets",
+]
 
 MIN_SECRET_BYTES: Final = 32
 _WHERE: Final = (
@@ -26,11 +36,13 @@ def check_settings(env: Any) -> None:
     """Refuse to schedule while the deployment's settings would keep the job from running.
 
     Raises:
-        LunoraError: what `read_origin`, `read_secrets` and `read_loopback` raise.
+        LunoraError: what `read_origin`, `read_secrets`, `read_loopback`, `read_batch_sizes` and `read_history` raise.
     """
     read_origin(env)
     read_secrets(env)
     read_loopback(env)
+    read_batch_sizes(env)
+    read_history(env)
 
 
 def read_origin(env: Any) -> str:
@@ -99,6 +111,45 @@ def read_loopback(env: Any) -> bool:
             "DISPATCH_INVALID", f"LUNORA_DISPATCH is {shown(value)}; it must be origin (the default) or loopback"
         )
     return value == "loopback"
+
+
+def read_batch_sizes(env: Any) -> BatchSizes:
+    """The most that one dispatch carries: ``LUNORA_BATCH_MUTATIONS``, 1 to 50, and ``LUNORA_BATCH_ACTIONS``, 1 to 6.
+
+    Fewer help jobs that need much memory or many connections each: those of a dispatch share one invocation.
+
+    Raises:
+        LunoraError: ``BATCH_SIZE_INVALID`` for anything else.
+    """
+    return BatchSizes(
+        mutations=_size(env, "LUNORA_BATCH_MUTATIONS", MAX_MUTATIONS),
+        actions=_size(env, "LUNORA_BATCH_ACTIONS", MAX_ACTIONS),
+    )
+
+
+def _size(env: Any, name: str, most: int) -> int:
+    given = getattr(env, name, None)
+    text = str(given).strip() if isinstance(given, str | int) else "?"  # it may be a number in wrangler.jsonc
+    if given is None or not text:
+        return most
+    if not re.fullmatch(r"[1-9][0-9]?", text, re.ASCII) or int(text) > most:
+        raise LunoraError("BATCH_SIZE_INVALID", f"{name} is {shown(given)}; it must be a whole number from 1 to {most}")
+    return int(text)
+
+
+def read_history(env: Any) -> bool:
+    """Whether jobs that have succeeded are kept for a week to be looked at, ``LUNORA_HISTORY=keep``, the default.
+
+    With ``none`` they are deleted as they succeed, which is the cheapest. A job that was scheduled by a direct call is
+    still kept until ten minutes after it, so that the call is recognised if it is repeated.
+
+    Raises:
+        LunoraError: ``HISTORY_INVALID`` for another word.
+    """
+    value = _read(env, "LUNORA_HISTORY") or "keep"
+    if value not in ("keep", "none"):
+        raise LunoraError("HISTORY_INVALID", f"LUNORA_HISTORY is {shown(value)}; it must be keep (the default) or none")
+    return value == "keep"
 
 
 def decode_secret(secret: str, name: str) -> bytes:

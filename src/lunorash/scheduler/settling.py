@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from lunorash.scheduler import queries
@@ -10,12 +11,15 @@ from lunorash.scheduler.breaker import Breaker
 from lunorash.scheduler.job import Result
 from lunorash.scheduler.pooling import Pooling
 from lunorash.scheduler.store import Row, Store
-from lunorash.scheduler.verdict import Event, Failed, NeverBegan, Refused, Succeeded, Unavailable, judge
+from lunorash.scheduler.verdict import Event, Failed, NeverBegan, Refused, Succeeded, Unavailable, Verdict, judge
 
-__all__ = ["PROBE", "Settling"]
+__all__ = ["KNOWN_MS", "PROBE", "Settling"]
 
 PROBE: Final = "[]"
 """The jobs of a probe."""
+
+KNOWN_MS: Final = 10 * 60 * 1000
+"""How long a call to schedule is known again without history, should it be repeated."""
 
 
 class Settling:
@@ -26,26 +30,35 @@ class Settling:
         breaker: told when an origin does not take what it is sent.
         pooling: told when a job leaves its slot.
         random: numbers in [0, 1), for the jitter of retries.
+        history: whether jobs that have succeeded are kept.
     """
 
-    def __init__(self, store: Store, breaker: Breaker, pooling: Pooling, random: Callable[[], float]) -> None:
+    def __init__(
+        self, store: Store, breaker: Breaker, pooling: Pooling, random: Callable[[], float], *, history: bool
+    ) -> None:
         self._store = store
         self._breaker = breaker
         self._pooling = pooling
         self._random = random
+        self._history = history
 
-    def record(self, dispatch_id: str, result: Result, now: int) -> None:
-        """A receiver says how one attempt ended. Nothing happens if nobody waits for that attempt any more."""
-        event = _event(result)
-        for job in self._store.execute(queries.AWAITING, result.job, dispatch_id, result.attempt):
+    def record(self, dispatch_id: str, results: Sequence[Result], now: int) -> None:
+        """A receiver says how attempts ended. Nothing happens to those that nobody waits for any more."""
+        told = json.dumps([[result.job, result.attempt] for result in results])
+        awaited = {(row["id"], row["told"]): row for row in self._store.execute(queries.AWAITING, told, dispatch_id)}
+        ends: list[tuple[Row, Event]] = []
+        for result in results:
+            event, job = _event(result), awaited.get((result.job, result.attempt))
             # After its lease ended an attempt is only waited for to learn that it did succeed.
-            if job["state"] == "running" or isinstance(event, Succeeded):
-                self._end(job, event, now)
+            if job and (job["state"] == "running" or isinstance(event, Succeeded)):
+                ends.append((job, event))
+                del awaited[result.job, result.attempt]
+        self._end(ends, now)
 
     def end_all(self, dispatch: Row, event: Event, now: int) -> None:
         """The same happened to all jobs of a dispatch that are still running."""
-        for job in self._store.execute(queries.RUNNING_IN, dispatch["jobs"], dispatch["id"]):
-            self._end(job, event, now)
+        running = self._store.execute(queries.RUNNING_IN, dispatch["jobs"], dispatch["id"])
+        self._end([(job, event) for job in running], now)
 
     def cut_off(self, dispatch: Row, reason: str, now: int) -> None:
         """It was our own end that failed before the dispatch began: that says nothing about the origin or the job."""
@@ -60,17 +73,49 @@ class Settling:
             self._breaker.failed(dispatch["origin"], reason, now)
         else:
             self._breaker.trip(dispatch["origin"], reason, now)
-        for job in self._store.execute(queries.RUNNING_IN, dispatch["jobs"], dispatch["id"]):
-            proved = (origin.proved_at or 0) > (job["refunded_at"] or 0)
-            self._end(job, NeverBegan(reason, proved=proved), now)
+        running = self._store.execute(queries.RUNNING_IN, dispatch["jobs"], dispatch["id"])
+        proved_at = origin.proved_at or 0
+        self._end([(job, NeverBegan(reason, proved=proved_at > (job["refunded_at"] or 0))) for job in running], now)
 
-    def charge_refusal(self, job: Row, now: int) -> None:
+    def charge_refusal(self, job_id: str, now: int) -> None:
         """Charge a pending job for the dispatch that did not begin; see `Refused`."""
-        charged = {**job, "charged": job["charged"] + 1}
-        self._end(charged, Refused(job["error_message"] or "its dispatch did not begin"), now)
+        for job in self._store.execute(queries.SUSPECT, job_id):
+            charged = {**job, "charged": job["charged"] + 1}
+            self._end([(charged, Refused(job["error_message"] or "its dispatch did not begin"))], now)
 
-    def _end(self, job: Row, event: Event, now: int) -> None:
-        verdict = judge(job, event, now=now, random=self._random)
+    def _end(self, ends: Iterable[tuple[Row, Event]], now: int) -> None:
+        succeeded: list[Row] = []
+        for job, event in ends:
+            verdict = judge(job, event, now=now, random=self._random)
+            self._pooling.changed(job["pool"])
+            if verdict.state == "succeeded":
+                succeeded.append(job)
+            else:
+                self._write(job, verdict, now)
+        if succeeded:
+            self._succeed(succeeded, now)
+
+    def _succeed(self, jobs: Sequence[Row], now: int) -> None:
+        """Write all successes together; without history their rows go, unless one is needed to know a call again."""
+        if self._history:
+            self._store.execute(queries.SUCCEED, now, _ids(jobs))
+            return
+        remembered: list[Row] = []
+        gone: list[Row] = []
+        for job in jobs:
+            (gone if job["numbered"] or now - job["created"] >= KNOWN_MS else remembered).append(job)
+        if remembered:
+            self._store.execute(queries.SUCCEED, None, _ids(remembered))
+            self._store.execute(queries.REMEMBER, now + KNOWN_MS, remembered[0]["id"], _ids(remembered))
+        if gone:
+            self.forget(_ids(gone))
+
+    def forget(self, jobs: str) -> None:
+        """Delete jobs, a JSON list of ids, and what is on record of them."""
+        self._store.execute(queries.FORGET, jobs)
+        self._store.execute(queries.DELETE_ATTEMPTS, jobs)
+
+    def _write(self, job: Row, verdict: Verdict, now: int) -> None:
         if verdict.recorded:
             self._store.execute(
                 queries.RECORD_ATTEMPT,
@@ -99,7 +144,10 @@ class Settling:
             verdict.message,
             job["id"],
         )
-        self._pooling.changed(job["pool"])
+
+
+def _ids(jobs: Iterable[Row]) -> str:
+    return json.dumps([job["id"] for job in jobs])
 
 
 def _event(result: Result) -> Event:
@@ -107,4 +155,4 @@ def _event(result: Result) -> Event:
         return Succeeded()
     if result.outcome == "unavailable":
         return Unavailable(result.code or "FUNCTION_NOT_FOUND", result.message or "")
-    return Failed(result.code or "ATTEMPT_FAILED", result.message or "", result.retryable)
+    return Failed(result.code or "ATTEMPT_FAILED", result.message or "", result.retryable, result.shared)

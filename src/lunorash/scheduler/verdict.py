@@ -44,11 +44,15 @@ class Succeeded:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The function raised, or ran out of time."""
+    """The function raised, or ran out of time.
+
+    ``shared``: it was one of several that failed together, and perhaps because of one of them.
+    """
 
     code: str
     message: str
     retryable: bool = True
+    shared: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,8 +150,9 @@ def _verdict(job: Row, event: Event, now: int, random: Callable[[], float]) -> V
     match event:
         case Succeeded():
             return Verdict(state="succeeded", due=due, charged=charged)
-        case Failed(code, message, retryable):
-            return _charge(job, now, random, code, message, retryable=retryable)
+        case Failed(code, message, retryable, shared):
+            verdict = _charge(job, now, random, code, message, retryable=retryable)
+            return replace(verdict, alone=shared and verdict.state == "pending")
         case Unknown(message):
             return _charge(job, now, random, "OUTCOME_UNKNOWN", message, unknown=True)
         case Refused(message):

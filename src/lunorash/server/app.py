@@ -24,6 +24,7 @@ from lunorash.server.job_runner import JobRunner
 from lunorash.server.queue_consumer import QueueConsumer
 from lunorash.server.running import FunctionRunner
 from lunorash.shard.client import Shards
+from lunorash.shard.gathering import Gathering
 from lunorash.shard.schema import Migration
 from lunorash.studio.admin import ADMIN_ROUTES
 from lunorash.studio.bulk_routes import BULK_ROUTES
@@ -294,10 +295,19 @@ class App:
         )
 
     def _job_runner(self, request: HttpRequest) -> JobRunner:
-        return self._job_runner_in(request.env, self._runner(request))
+        """What runs the jobs of one dispatch."""
+        gathering = Gathering(Shards(_bound(self._parts.shard, request.env)))
+        return self._job_runner_in(request.env, self._runner(request), gathering)
 
-    def _job_runner_in(self, env: Any, runner: FunctionRunner) -> JobRunner:
-        return JobRunner(self._functions, runner, env=env, workflows=self._parts.workflows, agents=self._parts.agents)
+    def _job_runner_in(self, env: Any, runner: FunctionRunner, gathering: Gathering | None = None) -> JobRunner:
+        return JobRunner(
+            self._functions,
+            runner,
+            env=env,
+            workflows=self._parts.workflows,
+            agents=self._parts.agents,
+            gathering=gathering,
+        )
 
     def _queue_consumer(self, queue: str, env: Any, fetch: Fetch) -> QueueConsumer:
         return QueueConsumer(queue, self._job_runner_in(env, self._runner_in(env, self.scheduler(env), fetch)))

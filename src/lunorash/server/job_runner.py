@@ -11,7 +11,9 @@ from lunorash.errors import LunoraError
 from lunorash.functions import FunctionTable
 from lunorash.scheduler.protocol import ReceivedAttempt
 from lunorash.server.running import FunctionRunner, unknown_function
+from lunorash.shard.calls import ShardCall
 from lunorash.shard.client import UnexpectedError
+from lunorash.shard.gathering import Gathering
 
 __all__ = ["JobRunner"]
 
@@ -25,6 +27,7 @@ class JobRunner:
         env: has the bindings of workflows and agents.
         workflows: the bindings of workflows, by name.
         agents: the bindings of agents, by name.
+        gathering: runs the mutations of jobs that start together; None to call the shard for each.
     """
 
     def __init__(
@@ -35,19 +38,21 @@ class JobRunner:
         env: Any,
         workflows: Mapping[str, str],
         agents: Mapping[str, str],
+        gathering: Gathering | None = None,
     ) -> None:
         self._functions = functions
         self._runner = runner
         self._env = env
         self._workflows = workflows
         self._agents = agents
+        self._gathering = gathering
 
     def bind(self, target: str, args: Mapping[str, Any], /) -> Callable[[ReceivedAttempt], Awaitable[str | None]]:
         """Find a target and fit arguments to it.
 
         Returns:
             a callable that runs it, and returns its result as JSON text; a workflow and an agent have none, since they
-            only begin then.
+            only begin then, and what is gathered leaves it on the shard.
 
         Raises:
             LunoraError: ``FUNCTION_NOT_FOUND``, or ``INVALID_INPUT`` when it does not take these arguments.
@@ -65,7 +70,7 @@ class JobRunner:
         text = json.dumps(args)
         function.signature.parse(text)
 
-        async def run(attempt: ReceivedAttempt) -> str:
+        async def run(attempt: ReceivedAttempt) -> str | None:
             job = Job(
                 id=attempt.job,
                 incarnation=attempt.incarnation,
@@ -73,6 +78,10 @@ class JobRunner:
                 scheduled_for=attempt.scheduled_for,
             )
             try:
+                if function.kind == "mutation" and self._gathering is not None:
+                    call = ShardCall(path=target, args=text, auth=Auth(), job=job)
+                    await self._gathering.mutate(call, attempt.shard_key)
+                    return None
                 return await self._runner.run(function, target, text, auth=Auth(), job=job, shard_key=attempt.shard_key)
             except UnexpectedError as error:
                 # kept with the attempt, for whoever may look at it

@@ -62,7 +62,8 @@ class BufferedScheduler:
         self._catalog = catalog
         self._answers = answers
         self._ready = ready
-        self._begin = outbox.last_number()
+        self._begin: int | None = None
+        """The number of the last row before this call's; None until it is needed."""
         self._unanswered: Question | None = None
         self._closed = False
 
@@ -70,6 +71,10 @@ class BufferedScheduler:
         """Raise the question again that the body has asked, whatever it made of the first time."""
         if self._unanswered is not None:
             raise NeedsAnswerError(self._unanswered) from None
+
+    def added(self) -> bool:
+        """Whether something is in the outbox that was not there before."""
+        return self._begin is not None and self._outbox.last_number() > self._begin
 
     def close(self) -> None:
         """The call is over: whatever still holds this object can do nothing with it."""
@@ -118,7 +123,7 @@ class BufferedScheduler:
             done when the mutation has committed.
         """
         self._check_open()
-        if self._outbox.take_back(check_id(job_id), self._begin):
+        if self._outbox.take_back(check_id(job_id), self._first()):
             return True
         self._outbox.add("cancel", job_id, {"id": job_id, "called": self._now})
         return None
@@ -139,6 +144,7 @@ class BufferedScheduler:
 
     def _schedule(self, due: int, target: Target, args: Mapping[str, Any] | None, options: RunOptions | None) -> str:
         self._check_open()
+        self._first()
         self._ready()
         answer = self._buffer(make_job(target, args, options, due=due, mint=self._mint, catalog=self._catalog))
         if isinstance(answer, LunoraError):
@@ -153,6 +159,12 @@ class BufferedScheduler:
             )
         self._outbox.add("schedule", job_id, {"job": job, "called": self._now})
         return job_id
+
+    def _first(self) -> int:
+        """The number after which this call's rows come; asked for before the first of them is added."""
+        if self._begin is None:
+            self._begin = self._outbox.last_number()
+        return self._begin
 
     def _check_open(self) -> None:
         if self._closed:

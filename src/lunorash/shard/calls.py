@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
@@ -30,20 +31,35 @@ class ShardCall:
 
     def to_text(self) -> str:
         """As it travels."""
-        return json.dumps(
-            {
-                "path": self.path,
-                "args": self.args,
-                "user_id": self.auth.user_id,
-                "claims": dict(self.auth.claims),
-                "job": None if self.job is None else asdict(self.job),
-            }
-        )
+        return json.dumps(self._to_dict())
 
     @classmethod
     def from_text(cls, text: str) -> Self:
         """Read what `to_text` wrote."""
-        fields: dict[str, Any] = decode_json(text, what="the call", max_depth=MAX_ENVELOPE_DEPTH)
+        return cls._from_dict(decode_json(text, what="the call", max_depth=MAX_ENVELOPE_DEPTH))
+
+    @staticmethod
+    def many_to_text(calls: Iterable[ShardCall]) -> str:
+        """Several of them, as they travel together."""
+        return json.dumps([call._to_dict() for call in calls])
+
+    @classmethod
+    def many_from_text(cls, text: str) -> list[Self]:
+        """Read what `many_to_text` wrote."""
+        many = decode_json(text, what="the calls", max_depth=MAX_ENVELOPE_DEPTH + 1)
+        return [cls._from_dict(fields) for fields in many]
+
+    def _to_dict(self) -> dict[str, Any]:
+        return {
+            "path": self.path,
+            "args": self.args,
+            "user_id": self.auth.user_id,
+            "claims": dict(self.auth.claims),
+            "job": None if self.job is None else asdict(self.job),
+        }
+
+    @classmethod
+    def _from_dict(cls, fields: dict[str, Any]) -> Self:
         job = fields["job"]
         return cls(
             path=fields["path"],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -36,6 +37,34 @@ class Shards:
         """Run a mutation; returns its result as JSON text."""
         result: str = await self._call("mutate", call.to_text(), shard_key)
         return result
+
+    async def mutate_many(self, calls: Sequence[ShardCall], shard_key: str | None = None) -> list[LunoraError | None]:
+        """Run mutations of jobs for their effects, in one call to their shard, each in a transaction of its own.
+
+        A mutation that asks the SchedulerDO something is then run by a call of its own, beside its like.
+
+        Returns:
+            for each what it raised; None if it has had its effect.
+
+        Raises:
+            LunoraError: ``SHARD_UNAVAILABLE`` when there is no answer, for whatever reason.
+        """
+
+        async def alone(call: ShardCall) -> LunoraError | None:
+            try:
+                await self.mutate(call, shard_key)
+            except LunoraError as error:
+                return error
+            return None
+
+        if len(calls) == 1:
+            return [await alone(calls[0])]
+        answers = await self._call("mutate_many", ShardCall.many_to_text(calls), shard_key)
+        if len(answers) != len(calls):
+            raise LunoraError("SHARD_UNAVAILABLE", f"the shard answered {len(answers)} of {len(calls)} calls")
+        asking = [call for call, answer in zip(calls, answers, strict=True) if "asks" in answer]
+        asked = iter(await asyncio.gather(*(alone(call) for call in asking)))
+        return [next(asked) if "asks" in answer else _raised(answer) for answer in answers]
 
     async def hold_cron(self, name: str, holder: str) -> bool:
         """Take or renew the lease of a cron job that must not overlap; False while another run holds it."""
@@ -72,8 +101,9 @@ class Shards:
                 "SHARD_UNAVAILABLE", f"the shard did not answer ({type(error).__name__}); try again"
             ) from error
         answer = decode_json(text, what="the shard's answer")
-        if "error" in answer:
-            raise UnexpectedError.of(answer) if "detail" in answer else _error(answer)
+        raised = _raised(answer)
+        if raised is not None:
+            raise raised
         return answer["ok"]
 
 
@@ -94,7 +124,12 @@ def _runs(rows: list[dict[str, Any]]) -> list[CronRun]:
     return [CronRun(**row) for row in rows]
 
 
-def _error(answer: dict[str, Any]) -> LunoraError:
+def _raised(answer: dict[str, Any]) -> LunoraError | None:
+    """The error that a shard answers with, if it is one."""
+    if "error" not in answer:
+        return None
+    if "detail" in answer:
+        return UnexpectedError.of(answer)
     error = answer["error"]
     kind = UnavailableError if answer["unavailable"] else LunoraError
     return kind(error["code"], error["message"], status=answer["status"], data=error.get("data"))

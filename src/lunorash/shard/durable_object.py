@@ -18,9 +18,11 @@ from lunorash.errors import LunoraError, UnavailableError
 from lunorash.functions import FunctionTable
 from lunorash.incident import describe, report, tellable
 from lunorash.scheduler.client import Scheduler, create_scheduler
+from lunorash.scheduler.deadlines import Deadlines
 from lunorash.scheduler.durable_store import DurableStore
 from lunorash.scheduler.retry import RetryPolicy
 from lunorash.scheduler.settings import check_settings
+from lunorash.shard.buffered_scheduler import NeedsAnswerError
 from lunorash.shard.calls import ShardCall
 from lunorash.shard.cron_leases import CronLeases
 from lunorash.shard.cron_runs import CronRuns
@@ -61,6 +63,7 @@ def make_shard_class(
                 self._broken = error
             self._failures = 0
             self._sending = asyncio.Lock()
+            self._deadlines = Deadlines()
             self._shard = Shard(
                 store,
                 functions,
@@ -79,6 +82,20 @@ def make_shard_class(
         async def mutate(self, text: str) -> str:
             """Run a mutation; takes a `ShardCall`."""
             return await self._answer(lambda: self._mutate(ShardCall.from_text(text)))
+
+        async def mutate_many(self, text: str) -> str:
+            """Run mutations of jobs, each in a transaction of its own; takes a list of `ShardCall`.
+
+            Answers what became of each, without its result; ``{"asks": true}`` of one that nothing has become of,
+            since it asks the SchedulerDO something: that is not for the others to wait for.
+            """
+
+            async def work() -> list[dict[str, Any]]:
+                outcomes = [self._outcome(call) for call in ShardCall.many_from_text(text)]
+                await self._hand_over()
+                return outcomes
+
+            return await self._answer(work)
 
         async def hold_cron(self, text: str) -> str:
             """Take or renew the lease of a cron job, ``{"name", "holder"}``; answers whether it is the holder's."""
@@ -122,18 +139,31 @@ def make_shard_class(
             result = await self._shard.mutate_asking(
                 call, this, lambda method, argument: self._scheduler().ask(method, argument)
             )
+            await self._hand_over()
+            return result
+
+        def _outcome(self, call: ShardCall) -> dict[str, Any]:
+            try:
+                self._shard.mutate(call, Round(now=_now(), seed=secrets.randbits(128), answers={}))
+            except NeedsAnswerError:
+                return {"asks": True}
+            except BaseException as error:  # noqa: BLE001 - it comes from the body, and concerns no other
+                return _failure(error)
+            return {}
+
+        async def _hand_over(self) -> None:
+            """Send what mutations have left in the outbox."""
             if not self._shard.outbox.is_empty():
                 try:
                     await self._send_outbox()
                 except Exception as error:  # noqa: BLE001 - it has committed; the alarm sends what is left
                     report("sending an outbox", error)
-            return result
 
         async def _send_outbox(self) -> None:
             """Hand the rows to the SchedulerDO, in order, one sender at a time."""
             async with self._sending:
                 while rows := self._shard.outbox.page():
-                    async with asyncio.timeout(_SEND_TIMEOUT_S):
+                    async with self._deadlines.within(_SEND_TIMEOUT_S):
                         accepted = await self._scheduler().accept(self._instance, rows)
                     self._shard.outbox.forget(accepted)
                 if self._shard.outbox.is_empty():
@@ -160,18 +190,22 @@ def make_shard_class(
             if self._broken is not None:
                 raise self._broken
 
-        async def _answer(self, work: Callable[[], Awaitable[str]]) -> str:
+        async def _answer(self, work: Callable[[], Awaitable[Any]]) -> str:
             try:
                 self._check_whole()
                 return json.dumps({"ok": await work()})
-            except LunoraError as error:
-                told = tellable(error, "a function")
-                unavailable = isinstance(told, UnavailableError)
-                return json.dumps({"error": told.to_dict(), "status": told.status, "unavailable": unavailable})
             except Exception as error:  # noqa: BLE001
-                return json.dumps({"error": report("a function", error).to_dict(), "detail": describe(error)})
+                return json.dumps(_failure(error))
 
     return ShardDO
+
+
+def _failure(error: BaseException) -> dict[str, Any]:
+    """What is answered of a function that raised."""
+    if not isinstance(error, LunoraError):
+        return {"error": report("a function", error).to_dict(), "detail": describe(error)}
+    told = tellable(error, "a function")
+    return {"error": told.to_dict(), "status": told.status, "unavailable": isinstance(told, UnavailableError)}
 
 
 def _now() -> int:

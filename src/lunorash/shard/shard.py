@@ -75,6 +75,8 @@ class Shard:
         self._ready = ready
         self._wake = wake
         self._nesting = 0
+        self._oldest: int | None = None
+        """No record of a job is older than this; None when that has to be looked up."""
         self.outbox = Outbox(store)
 
     def query(self, call: ShardCall, this: Round) -> str:
@@ -135,7 +137,6 @@ class Shard:
             LunoraError: what is wrong with the call, or what the mutation raised. Nothing was written then.
         """
         function, args = self._bind(call, "mutation")
-        begin = self.outbox.last_number()
 
         def work() -> str:
             recorded = self._recorded(call)
@@ -153,7 +154,7 @@ class Shard:
                 scheduler.close()
             scheduler.raise_unanswered()
             self._record(call, result, this.now)
-            if self.outbox.last_number() > begin and not self.outbox.is_empty():
+            if scheduler.added() and not self.outbox.is_empty():
                 self._wake(this.now)
             return result
 
@@ -245,6 +246,15 @@ class Shard:
         self._store.execute(
             "INSERT INTO _lunora_applied VALUES (?, ?, ?, ?)", call.job.id, call.job.incarnation, result, now
         )
+        self._prune(now)
+
+    def _prune(self, now: int) -> None:
+        if self._oldest is None:
+            self._oldest = self._store.execute("SELECT min(at) AS at FROM _lunora_applied")[0]["at"]
+        self._oldest = now if self._oldest is None else min(self._oldest, now)
+        if now - self._oldest < APPLIED_RETENTION_MS:
+            return
+        self._oldest = None
         self._store.execute(
             """
             DELETE FROM _lunora_applied WHERE (job, incarnation) IN (

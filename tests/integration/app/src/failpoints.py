@@ -60,6 +60,12 @@ def with_failpoints(shard_class: type[Any]) -> type[Any]:
             await self._crash("answering")
             return answer
 
+        async def mutate_many(self, text: str) -> str:
+            await self._count()
+            answer: str = await super().mutate_many(text)
+            await self._crash("answering")
+            return answer
+
         async def alarm(self, alarm_info: Any = None) -> None:
             await self._count()
             await super().alarm(alarm_info)

@@ -11,6 +11,7 @@ from failpoints import ARM
 from journal import journal
 from lost_alarms import LOST_ALARM
 from routes.schedule import SCHEDULE
+from timers import TIMERS
 
 from lunorash.codec import decode_json
 from lunorash.scheduler.ids import mint_id
@@ -58,6 +59,7 @@ PEEPHOLES: Final = (
     SCHEDULE,
     ARM,
     LOST_ALARM,
+    TIMERS,
     Route(method="GET", path="/test/journal", handler=read_journal),
     Route(method="GET", path="/test/journal/behind", handler=read_journal_behind),
     Route(method="GET", path="/test/isolate", handler=isolate),

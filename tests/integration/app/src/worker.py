@@ -8,6 +8,7 @@ from journal import JournalDO
 from lost_alarms import with_lost_alarms
 from peepholes import PEEPHOLES
 from ticks import CRONS
+from timers import with_timers
 
 from lunora._generated import scheduler
 from lunora._generated.app import define_app
@@ -26,7 +27,7 @@ app = (
 )
 
 Default = with_deliveries(app.Default)
-SchedulerDO = with_lost_alarms(scheduler.SchedulerDO)
+SchedulerDO = with_timers(with_lost_alarms(scheduler.SchedulerDO))
 ShardDO = with_failpoints(app.ShardDO)
 
 __all__ = ["ConformanceDO", "Courier", "Default", "Errand", "JournalDO", "SchedulerDO", "ShardDO"]
