@@ -8,7 +8,7 @@ from typing import Any
 
 from lunorash.cli.times import utc_text
 from lunorash.codegen.crons import AppCron
-from lunorash.crons import CronExpression, explain
+from lunorash.crons import CronExpression, description, explain
 from lunorash.errors import LunoraError
 
 __all__ = ["describe", "forecast"]
@@ -53,20 +53,5 @@ def describe(cron: AppCron, *, after: datetime) -> dict[str, Any]:
         cron: the job.
         after: its next fire is the first one strictly after it.
     """
-    job, expression = cron.job, CronExpression.parse(cron.job.expression)
-    following = expression.next_after(after)
-    return {
-        "name": job.name,
-        "cron": job.expression,
-        "english": explain(expression),
-        "target": job.target,
-        "args": job.args,
-        "overlap": job.overlap,
-        "timeout_ms": job.timeout_ms,
-        "retry": None if job.retry is None else job.retry.to_dict(),
-        "next": None if following is None else utc_text(following),
-        "last_run": None,
-        "file": cron.file,
-        "line": cron.line,
-        "notices": list(cron.notices),
-    }
+    told = description.describe(cron.job, after=after)
+    return told | {"file": cron.file, "line": cron.line, "notices": list(cron.notices)}

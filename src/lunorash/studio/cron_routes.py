@@ -8,7 +8,8 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from lunorash.codec import MAX_ENVELOPE_DEPTH, decode_json
-from lunorash.crons import CronExpression, CronJob, explain
+from lunorash.crons import CronJob
+from lunorash.crons.description import describe
 from lunorash.crons.runs import CronRun
 from lunorash.errors import LunoraError, shown
 from lunorash.http import HttpAnswer, HttpRequest, Route
@@ -43,7 +44,9 @@ def cron_routes(
         last = [] if record is None or not jobs else await record.last_cron_runs(sorted(jobs))
         runs = {run.name: run for run in last}
         now = datetime.fromtimestamp(clock(), UTC)
-        return HttpAnswer(body={"jobs": [_described(jobs[name], runs.get(name), now) for name in sorted(jobs)]})
+        return HttpAnswer(
+            body={"jobs": [describe(jobs[name], after=now, last_run=runs.get(name)) for name in sorted(jobs)]}
+        )
 
     async def list_runs(request: HttpRequest) -> HttpAnswer:
         name, limit = request.parameter("name"), _limit(request)
@@ -72,23 +75,6 @@ def cron_routes(
         Route(method="GET", path=f"{_PREFIX}/runs", handler=guarded(list_runs)),
         Route(method="POST", path=f"{_PREFIX}/run", handler=guarded(run_now)),
     ]
-
-
-def _described(job: CronJob, last: CronRun | None, now: datetime) -> dict[str, Any]:
-    expression = CronExpression.parse(job.expression)
-    following = expression.next_after(now)
-    return {
-        "name": job.name,
-        "cron": job.expression,
-        "english": explain(expression),
-        "target": job.target,
-        "args": job.args,
-        "overlap": job.overlap,
-        "timeout_ms": job.timeout_ms,
-        "retry": None if job.retry is None else job.retry.to_dict(),
-        "next": None if following is None else f"{following:%Y-%m-%dT%H:%M:%SZ}",
-        "last_run": None if last is None else last.to_dict(),
-    }
 
 
 def _find(jobs: Mapping[str, CronJob], body: dict[str, Any]) -> CronJob:
