@@ -350,3 +350,13 @@ def test_an_over_long_line_is_refused_however_the_stream_is_cut(chunked: tuple[s
 def test_the_longest_line_a_receiver_writes_is_no_longer_than_the_longest_that_is_read() -> None:
     results = [_failed("C" * 10_000, "\u0001" * 10_000) for _ in range(50)]
     assert len(encode_results(results)) <= protocol.MAX_LINE
+
+
+def test_an_end_line_with_blanks_is_one() -> None:
+    assert isinstance(read_line('{"type": "end"}\n'), End)
+
+
+def test_a_garbled_line_whose_last_type_is_end_is_none() -> None:
+    """A simulated receiver wrote it: attempts that still ran were given up, and overlapped with the next ones."""
+    with pytest.raises(LunoraError, match="its end line is written in one way"):
+        read_line('{"type": "heartbeat", "type": "end"}')

@@ -206,7 +206,7 @@ def read_line(line: str) -> Results | Heartbeat | End:
         event = _LINE.validate_python(value)
     except ValidationError as error:
         raise LunoraError("BAD_REQUEST", f"the line is not part of an answer: {_first(error)}") from None
-    if isinstance(event, End) and line.rstrip() != END.decode().rstrip():
+    if isinstance(event, End) and "".join(line.split()) != END.decode().strip():
         # such as a garbled line whose last "type" is this: attempts that still run would be given up
         raise LunoraError("BAD_REQUEST", "the line is not part of an answer: its end line is written in one way")
     return event
