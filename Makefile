@@ -28,7 +28,7 @@ demo: setup
 	@$(BIN)/lunora demo
 
 test: check
-	@echo "==> tests: some ten minutes, most of them waiting for leases and alarms on real workerd"
+	@echo "==> tests: some twelve minutes, most of them waiting for leases and alarms on real workerd"
 	@$(BIN)/pytest -q -n 2 --dist loadfile
 
 generate: setup
