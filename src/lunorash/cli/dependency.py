@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -13,6 +11,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 from tomlkit.exceptions import TOMLKitError
 
+from lunorash.codegen.whole_files import replace_file
 from lunorash.errors import LunoraError
 
 __all__ = ["LIBRARY", "Dependency", "add_dependency", "needed_dependency"]
@@ -89,11 +88,7 @@ def add_dependency(project: Path, needed: Dependency) -> None:
         return
     path = (project / _FILE).resolve()
     try:
-        # a crash half-way would leave the user without the file
-        with tempfile.NamedTemporaryFile("wb", dir=path.parent, prefix=f".{_FILE}.", delete=False) as fresh:
-            fresh.write(needed.text.encode("utf-8"))
-        os.chmod(fresh.name, path.stat().st_mode)  # noqa: PTH101 - a name is what there is
-        Path(fresh.name).replace(path)
+        replace_file(path, needed.text.encode("utf-8"))
     except OSError as error:
         raise LunoraError("FILE_NOT_WRITTEN", f"{path} cannot be written: {error.strerror or error}") from None
 

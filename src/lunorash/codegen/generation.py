@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -28,6 +27,7 @@ from lunorash.codegen.migrations import read_migrations
 from lunorash.codegen.modules import APP, GENERATED, read_modules
 from lunorash.codegen.names import Names
 from lunorash.codegen.queues import AppQueue, find_queues
+from lunorash.codegen.whole_files import replace_file
 
 __all__ = ["FileChange", "Generation", "generate"]
 
@@ -100,7 +100,7 @@ class Generation:
                 path.unlink()
             else:
                 path.parent.mkdir(parents=True, exist_ok=True)
-                _replace(path, change.after)
+                replace_file(path, change.after)
 
 
 def generate(project: Path) -> Generation:
@@ -162,20 +162,6 @@ def generate(project: Path) -> Generation:
         "workflows.py": emit_instances("workflow", instances),
     }
     return replace(found, changes=_changes(project, files))
-
-
-def _replace(path: Path, content: bytes) -> None:
-    """Give a file another content: a crash leaves the one or the other. Somebody wrote half of wrangler.jsonc."""
-    path = path.resolve()  # a link stays one
-    written = path.with_name(f".{path.name}.new")
-    try:
-        written.write_bytes(content)
-        if path.exists():
-            shutil.copymode(path, written)
-        written.replace(path)
-    except OSError:
-        written.unlink(missing_ok=True)
-        raise
 
 
 def _notices(project: Path, crons: Sequence[AppCron]) -> tuple[Diagnostic, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lunorash.config.entry import ENTRY
+from lunorash.config.needs import object_needs
 from lunorash.doctor.environment import Environment
 from lunorash.doctor.evidence import Evidence
 from lunorash.doctor.finding import Finding, failed, noted, passed
@@ -33,11 +34,9 @@ def check_exports(evidence: Evidence) -> Iterator[Finding]:
         )
         return
     missing = sorted(set(wanted) - exported)
+    exports = {need.class_name: need.export for need in object_needs(())}
     for name in missing:
-        how = {
-            "SchedulerDO": "from lunora._generated.scheduler import SchedulerDO",
-            "ShardDO": "ShardDO = app.ShardDO",
-        }.get(name, f"import {name}")
+        how = exports.get(name, f"import {name}")
         yield failed(
             "declared-export-missing",
             f"{ENTRY} does not export {name}, and {wanted[name]}; wrangler binds only what the entry exports",
