@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from lunorash.scheduler.batching import BatchSizes
@@ -17,17 +17,9 @@ from .journal import Journal, Run
 from .network import Network
 from .platform import Platform
 from .scheduler_object import SchedulerObject
+from .tables import Change, Tables
 
 __all__ = ["Rows"]
-
-_TOUCHED: Final = (
-    "CREATE TEMP TABLE touched (id TEXT PRIMARY KEY) WITHOUT ROWID",
-    *(
-        f"CREATE TEMP TRIGGER touch_{event} AFTER {event} ON main.jobs "
-        f"BEGIN INSERT OR IGNORE INTO touched VALUES ({row}.id); END"
-        for event, row in (("INSERT", "NEW"), ("UPDATE", "NEW"), ("DELETE", "OLD"))
-    ),
-)
 
 _STEPS: Final = {
     ("pending", "pending"),  # redriven or refunded
@@ -59,6 +51,7 @@ class Rows:
         platform: whose rows.
         journal: what really ran.
         network: what was really sent.
+        tables: the rows.
         steady: whether no request fails but in outages.
         sizes: the most that one dispatch carries.
     """
@@ -68,6 +61,7 @@ class Rows:
         platform: Platform[SchedulerObject],
         journal: Journal,
         network: Network,
+        tables: Tables,
         *,
         steady: bool,
         sizes: BatchSizes,
@@ -77,7 +71,8 @@ class Rows:
         self._platform = platform
         self._journal = journal
         self._network = network
-        self._last: dict[str, Row] = {}
+        self._tables = tables
+        self._last = tables.jobs
         self._claimed: dict[tuple[str, int], str] = {}
         self._first_claimed: dict[str, int] = {}
         """When its time had first come, by a clock that never jumps."""
@@ -87,9 +82,6 @@ class Rows:
         self._unavailable: dict[tuple[str, str], int] = {}
         self._refunds: Counter[tuple[str, str]] = Counter()
         """Refunds of a job in a row."""
-        self._watching = False
-        self._seen = -1
-        """The version of the rows that were looked at last."""
         self.gone: set[str] = set()
         """Jobs that were deleted as they should."""
         self.landed = 0
@@ -108,33 +100,14 @@ class Rows:
         """The jobs that have not come to rest."""
         return [row["id"] for row in self if row["state"] in ("pending", "running")]
 
-    def committed(self) -> None:
+    def committed(self, changes: Iterable[Change]) -> None:
         """Look at what the last transaction changed."""
-        rows = self._platform.storage.rows
-        if not self._watching:
-            if not rows.execute("SELECT 1 FROM sqlite_master WHERE name = 'jobs'"):
-                return
-            for statement in _TOUCHED:
-                rows.execute(statement)
-            self._watching = True
-        if self._seen == rows.version:
-            return
-        touched = rows.execute("SELECT touched.id AS touched, jobs.* FROM touched LEFT JOIN jobs USING (id)")
-        if touched:
-            rows.execute("DELETE FROM touched")
-        self._seen = rows.version
         now = self._platform.now()
-        for row in touched:
-            job_id = row.pop("touched")
-            old = self._last.get(job_id)
-            if row["state"] is None:
-                if old is not None:
-                    self._deleted(old, now)
-                    del self._last[job_id]
-                continue
-            row["id"] = job_id
-            self._changed(old, row, now)
-            self._last[job_id] = row
+        for change in changes:
+            if change.new is not None:
+                self._changed(change.old, change.new, now)
+            elif change.old is not None:
+                self._deleted(change.old, now)
 
     # -- changes ---------------------------------------------------------------------------------------
 
@@ -195,25 +168,20 @@ class Rows:
 
     def _travels(self, old: Row, new: Row) -> None:
         """Who travels together: neither too many, nor what costs more than one call, nor who may harm the others."""
-        carried = self._platform.storage.rows.execute(
-            """
-            SELECT count(*) AS jobs, count(DISTINCT coalesce(shard_key, 'default')) AS shards,
-                sum(kind = 'mutation') AS mutations
-            FROM json_each((SELECT jobs FROM dispatches WHERE id = ?)) JOIN jobs ON jobs.id = value
-            """,
-            new["dispatch"],
-        )[0]
-        name, mutations = new["id"], carried["mutations"] or 0
-        if carried["jobs"] < 2:
+        dispatch = self._tables.dispatches.get(new["dispatch"])
+        carried = [self._last[job] for job in json.loads(dispatch["jobs"])] if dispatch else []
+        name, mutations = new["id"], sum(job["kind"] == "mutation" for job in carried)
+        if len(carried) < 2:
             return
         self._journal.count("jobs in company")
-        if mutations not in (0, carried["jobs"]) or (mutations and carried["shards"] > 1):
-            self._journal.violate("what travels together goes together", "%s does not: %s", name, carried)
-        if carried["jobs"] > (self._sizes.mutations if mutations else self._sizes.actions):
-            self._journal.violate("a dispatch carries what it may", "%d travel with %s", carried["jobs"], name)
+        shards = {job["shard_key"] or "default" for job in carried}
+        if mutations not in (0, len(carried)) or (mutations and len(shards) > 1):
+            self._journal.violate("what travels together goes together", "%s does not: %s", name, dispatch)
+        if len(carried) > (self._sizes.mutations if mutations else self._sizes.actions):
+            self._journal.violate("a dispatch carries what it may", "%d travel with %s", len(carried), name)
         last = new["charged"] > json.loads(new["retry"])["max_attempts"]
         if old["alone"] or last or old["refunded_at"] is not None or old["cut_offs"] > 1:
-            self._journal.violate("who may harm others travels alone", "%s does not: %s", name, carried)
+            self._journal.violate("who may harm others travels alone", "%s does not: %s", name, dispatch)
 
     def _accounted(self, row: Row) -> None:
         """What was charged is what was recorded, and the attempt that runs."""

@@ -86,6 +86,12 @@ _FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "shard:withdraw": _withdraw,
 }
 
+_TABLE: Final = FunctionTable(
+    {path: register(function, kind="mutation", internal=True) for path, function in _FUNCTIONS.items()}
+    | {"app:ok": register(_elsewhere, kind="action", internal=True)}
+)
+"""Made once: it takes a while to find out what functions take."""
+
 
 class ShardObject:
     """One life of a shard: step by step what `lunorash.shard.durable_object` does, which needs a Worker around it.
@@ -221,10 +227,6 @@ class SimulatedShards:
         self._journal = journal
         self._scheduler = scheduler
         self._random = Random(f"shards {seed}")  # noqa: S311 - it has to replay
-        self._functions = FunctionTable(
-            {path: register(function, kind="mutation", internal=True) for path, function in _FUNCTIONS.items()}
-            | {"app:ok": register(_elsewhere, kind="action", internal=True)}
-        )
         self.platforms = {key: self._platform(key, loop, clock) for key in SHARD_KEYS}
         self.client = Shards(self)
         self.withdrawn: Callable[[str], None] = lambda _: None
@@ -239,7 +241,7 @@ class SimulatedShards:
         )
 
         def build(store: ObjectStore, _: Process) -> ShardObject:
-            return ShardObject(store, self._functions, platform, self._scheduler(), self._random, self._journal)
+            return ShardObject(store, _TABLE, platform, self._scheduler(), self._random, self._journal)
 
         platform.build = build
         platform.watch = lambda: self._watch(platform)

@@ -26,6 +26,7 @@ from .rows import Rows
 from .scenario import Scenario
 from .scheduler_object import SchedulerObject
 from .shards import SimulatedShards
+from .tables import Tables
 from .virtual_loop import Deadlock, Endless, VirtualLoop
 from .wakes import Wakes
 from .worker import ORIGIN, Worker
@@ -68,9 +69,13 @@ class World:
         )
         self.worker = Worker(self.loop, self.platform, self.faults, self.journal, self.shards)
         self.network = Network(self.platform, self.journal, faults=self.faults, deliver=self.worker.receive)
-        self.rows = Rows(self.platform, self.journal, self.network, steady=self.faults.steady, sizes=self._sizes)
-        self.wakes = Wakes(self.platform, self.journal, self.rows, outages=len(self.faults.outages))
-        self.pools = Pools(self.platform, self.journal)
+        self.tables = tables = Tables(self.platform.storage.rows)
+        self.rows = Rows(
+            self.platform, self.journal, self.network, tables, steady=self.faults.steady, sizes=self._sizes
+        )
+        self.pools = Pools(self.platform, self.journal, tables)
+        outages = len(self.faults.outages)
+        self.wakes = Wakes(self.platform, self.journal, tables, self.pools, self.rows, outages=outages)
         self.journal.on_start = self._starts
         self.rows.succeeded = self.shards.succeeded
         self.shards.withdrawn = self.rows.withdrawn
@@ -258,7 +263,7 @@ class World:
 
     def _build(self, store: ObjectStore, process: Process) -> SchedulerObject:
         origin = self._origin
-        transport = SimulatedTransport(self.network, process, origin or "", room_changed=self._room_changed)
+        transport = SimulatedTransport(self.network, process, origin or "", room_changed=self.wakes.check)
         return SchedulerObject(
             store,
             set_alarm=self.platform.set_alarm,
@@ -277,12 +282,12 @@ class World:
         self.pools.starts(run)
 
     def _watch(self) -> None:
-        self.rows.committed()
-        self.pools.check()
-        self.wakes.check(self._origin)
-
-    def _room_changed(self) -> None:
-        self.wakes.check(self._origin)
+        changes = self.tables.look()
+        if changes:
+            self.rows.committed(changes.get("jobs", ()))
+            self.pools.check(changes)
+        self.wakes.committed(changes, self._origin)
+        self.wakes.check()
 
     def _unexpected(self, _: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         if not isinstance(context.get("exception"), Crash):
