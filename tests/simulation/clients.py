@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 ALL_STATES: Final[tuple[State, ...]] = ("running", "pending", "succeeded", "canceled", "dead")
 
-_TARGETS: Final = (
+_USUAL: Final = (
     *("app:ok",) * 8,
     "app:sync",
     "app:sync",
@@ -47,14 +47,15 @@ _TARGETS: Final = (
     "app:late",
     "app:grown",
     "app:garbage",
-    "app:misfit",
     "shard:apply",
     "shard:apply",
     "shard:apply",
     "shard:order",
     "shard:garble",
-    "app:unknown",
 )
+_REFUSED: Final = ("app:misfit", "app:unknown")
+"""Tried thirty times before they are given up, and so as dear as thirty others."""
+_TARGETS: Final = (*_USUAL * 2, *_REFUSED)
 _POLICIES: Final = (
     RetryPolicy(),
     RetryPolicy(max_attempts=1, base_ms=1),
@@ -194,7 +195,7 @@ class Clients:
                 retry=draw.choice(_POLICIES),
                 shard_key=shard_key,
                 # longer than a lease and a silence, and no longer: each further second is like the one before
-                timeout=60_000 if crowd else draw.choice((3_000, 30_000, 120_000, 240_000)),
+                timeout=60_000 if crowd else draw.choice((3_000, 30_000, 120_000, 150_000)),
                 pool=pool,
                 priority=priority,
             ),

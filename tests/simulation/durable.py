@@ -22,6 +22,7 @@ class CountedStore(SqliteStore):
 
     def __init__(self) -> None:
         super().__init__()
+        self._connection.execute("PRAGMA temp_store = MEMORY")
         self._undone = 0
         self._cursor = self._connection.cursor()
         self._cursor.row_factory = None
@@ -36,7 +37,7 @@ class CountedStore(SqliteStore):
     def touched(self, table: str, key: str) -> dict[str, None]:
         """A set, in order, to which the keys of a table's rows are added from now on as they are written."""
         keys: dict[str, None] = {}
-        self._connection.create_function(f"touch_{table}", 1, lambda value: keys.setdefault(value))
+        self._connection.create_function(f"touch_{table}", 1, keys.setdefault)
         for event, row in (("INSERT", "NEW"), ("UPDATE", "NEW"), ("DELETE", "OLD")):
             self._connection.execute(
                 f"CREATE TEMP TRIGGER touch_{table}_{event} AFTER {event} ON main.{table} "
@@ -98,12 +99,12 @@ class ObjectStore:
         self._crash_point = crash_point
         self._committed = committed
         self.open = False
+        self.execute = storage.rows.execute
+        """Runs one statement: the storage's own, until the life ends, since there are so many of them."""
+        process.deaths.append(lambda: setattr(self, "execute", self._dead))
 
-    def execute(self, sql: str, /, *params: Value) -> list[Row]:
-        """Run one statement."""
-        if not self._process.alive:
-            raise Crash(self._process.name)
-        return self._storage.rows.execute(sql, *params)
+    def _dead(self, sql: str, /, *params: Value) -> list[Row]:  # noqa: ARG002
+        raise Crash(self._process.name)
 
     def run(self, sql: str, /, *params: Value) -> Ran:
         """Run one statement, and count what it wrote."""

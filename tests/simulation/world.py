@@ -154,7 +154,8 @@ class World:
 
     async def _repeat(self, kind: Kind, mean: float, work: Callable[[], None]) -> None:
         while mean:
-            await asyncio.sleep(self.faults.wait(mean, kind))
+            # ever more seldom, since some clients wait for days
+            await asyncio.sleep(self.faults.wait(max(mean, self.loop.time() / 40), kind))
             if self.faults.chance(kind, 1):
                 work()
 
