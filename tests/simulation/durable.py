@@ -103,7 +103,7 @@ class ObjectStore:
         """Runs one statement: the storage's own, until the life ends, since there are so many of them."""
         process.deaths.append(lambda: setattr(self, "execute", self._dead))
 
-    def _dead(self, sql: str, /, *params: Value) -> list[Row]:  # noqa: ARG002
+    def _dead(self, sql: str, /, *params: Value) -> list[Row]:
         raise Crash(self._process.name)
 
     def run(self, sql: str, /, *params: Value) -> Ran:

@@ -1,4 +1,4 @@
-"""The rows of a SchedulerDO as its last transaction left them, for all who watch them: read again only where changed."""
+"""The rows of a SchedulerDO as its last transaction left them, for all who watch: read again only where changed."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Tables:
 
     def _read(self, table: str, keys: dict[str, None]) -> Iterable[Change]:
         rows: dict[str, Row] = getattr(self, table)
-        statement = f"SELECT * FROM {table} WHERE {_KEYS[table]} = ?"  # noqa: S608 - of constants
+        statement = f"SELECT * FROM {table} WHERE {_KEYS[table]} = ?"
         for key in keys:
             old = rows.get(key)
             found = self.store.execute(statement, key)

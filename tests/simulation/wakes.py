@@ -47,7 +47,7 @@ class Wakes:
         outages: how many there are.
     """
 
-    def __init__(  # noqa: PLR0917 - the parts of a world
+    def __init__(
         self,
         platform: Platform[SchedulerObject],
         journal: Journal,
