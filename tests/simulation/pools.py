@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from lunorash.scheduler.pool import AGEING_MS
 from lunorash.scheduler.store import Row
@@ -32,6 +32,8 @@ class Pools:
         self._members: dict[str, dict[str, Row]] = defaultdict(dict)
         """Of each pool the jobs that run or wait."""
         self._running: dict[str, set[str]] = defaultdict(set)
+        self.caps: Mapping[str, Collection[int]] = {}
+        """Of each pool all caps that it may have."""
         self._largest: dict[str, int] = {}
         """The largest cap that each pool ever had."""
         self._homes: dict[str, str] = {}
@@ -67,6 +69,8 @@ class Pools:
         name, violate = pool["name"], self._journal.violate
         jobs = self._members[name].values()
         waiting = [job for job in jobs if job["state"] == "pending"]
+        if pool["max_concurrency"] not in self.caps[name]:
+            violate("a pool has the cap that was asked for", "%s has %d", name, pool["max_concurrency"])
         ready_at = min((job["due"] for job in waiting), default=None) if self.has_room(name) else None
         if pool["ready_at"] != ready_at:
             violate("a pool is ready when its rows say so", "%s is not, at %s: %s", name, ready_at, pool)

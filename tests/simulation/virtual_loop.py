@@ -56,7 +56,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         """Seconds since the beginning."""
         return self._elapsed
 
-    def call_soon(self, callback: Callable[..., object], *args: Any, context: Context | None = None) -> asyncio.Handle:
+    def call_soon(self, callback: Callable[..., object], *args: Any, context: Context | None = None) -> asyncio.Handle:  # type: ignore[override]
         """Do something in the next turn."""
         handle = asyncio.Handle(callback, args, self, context)
         self._ready.append(handle)

@@ -53,6 +53,7 @@ class World:
         self._engine_random = random.Random(f"engine {seed}")  # noqa: S311
         self._ids = itertools.count(1)
         sizes = random.Random(f"sizes {seed}")  # noqa: S311
+        self._history = random.Random(f"history {seed}").random() < 0.7  # noqa: S311
         self._sizes = sizes.choice((BatchSizes(), BatchSizes(), BatchSizes(mutations=4, actions=2), _ONE_BY_ONE))
         self.loop = VirtualLoop(self._shuffler.shuffle)
         self.loop.set_exception_handler(self._unexpected)
@@ -71,7 +72,13 @@ class World:
         self.network = Network(self.platform, self.journal, faults=self.faults, deliver=self.worker.receive)
         self.tables = tables = Tables(self.platform.storage.rows)
         self.rows = Rows(
-            self.platform, self.journal, self.network, tables, steady=self.faults.steady, sizes=self._sizes
+            self.platform,
+            self.journal,
+            self.network,
+            tables,
+            steady=self.faults.steady,
+            sizes=self._sizes,
+            history=self._history,
         )
         self.pools = Pools(self.platform, self.journal, tables)
         outages = len(self.faults.outages)
@@ -80,6 +87,8 @@ class World:
         self.rows.succeeded = self.shards.succeeded
         self.shards.withdrawn = self.rows.withdrawn
         self.clients = Clients(seed, self.platform, self.faults, self.journal, self.shards, scenario.jobs)
+        self.rows.retries = self.clients.retries
+        self.pools.caps = self.clients.caps
         self.platform.build = self._build
         self.platform.watch = self._watch
         self.platform.passed = self.wakes.passed
@@ -155,7 +164,8 @@ class World:
     async def _repeat(self, kind: Kind, mean: float, work: Callable[[], None]) -> None:
         while mean:
             # ever more seldom, since some clients wait for days
-            await asyncio.sleep(self.faults.wait(max(mean, self.loop.time() / 40), kind))
+            late = self.loop.time() - self.faults.horizon
+            await asyncio.sleep(self.faults.wait(max(mean, late / 5), kind))
             if self.faults.chance(kind, 1):
                 work()
 
@@ -219,7 +229,7 @@ class World:
             self.journal.violate("no job is lost", "%s was committed and is nowhere", order)
         for order in self.clients.ordered - orders:
             self.journal.violate("no job is lost", "%s was answered and is not committed", order)
-        for order in stored - orders - {plan.id for plan in self.clients.plans}:
+        for order in stored - orders - {plan.id for plan in self.clients.plans} - self.rows.refused:
             self.journal.violate("what is rolled back was never asked for", "%s is there", order)
         for plan in self.clients.plans:
             if plan.acknowledged and plan.id not in stored and plan.id not in self.rows.gone:
@@ -228,18 +238,16 @@ class World:
     async def _walk(self) -> None:
         """The pages show every job once."""
         listed = [job.id async for job in self.clients.scheduler.walk(states=ALL_STATES)]
-        if sorted(listed) != sorted(row["id"] for row in self.rows):
+        if sorted(listed) != sorted(row["id"] for row in self.rows if row["id"] not in self.rows.remembered):
             self.journal.violate("pages show every job once", "they show %s", listed)
 
     def _expect(self) -> None:
         """Without faults every job runs exactly as often as it has to."""
         if self.faults.mood not in ("calm", "crowd") or self.faults.deploy_every or self.faults.rollouts:
             return
-        for row in self.rows:
-            runs = self.journal.runs.get(row["id"], [])
-            needless = len(runs) > 1 and all(run.outcome == "ok" for run in runs)
-            if needless:
-                self.journal.violate("in calm weather a job runs once", "%s ran %d times", row["id"], len(runs))
+        for job, runs in self.journal.runs.items():
+            if len(runs) > 1 and all(run.outcome == "ok" for run in runs):
+                self.journal.violate("in calm weather a job runs once", "%s ran %d times", job, len(runs))
 
     async def _prune(self) -> None:
         """After their retention all rows are gone, and nothing wakes any more."""
@@ -250,7 +258,7 @@ class World:
         rows = self.platform.storage.rows
         counts = {
             table: rows.execute(f"SELECT count(*) AS n FROM {table}")[0]["n"]
-            for table in ("jobs", "dispatches", "attempts", "tombstones", "origins")
+            for table in ("jobs", "dispatches", "attempts", "tombstones", "remembered", "origins")
         }
         origins = counts.pop("origins")
         if any(counts.values()) or origins > 1:
@@ -276,6 +284,7 @@ class World:
             mint=lambda: f"m{next(self._ids)}",
             journal=self.journal,
             sizes=self._sizes,
+            history=self._history,
         )
 
     def _starts(self, run: Run) -> None:
