@@ -21,7 +21,7 @@ from .journal import Violation
 from .planted_bugs import BUGS
 from .world import World
 
-__all__ = ["find", "main"]
+__all__ = ["SEEDS", "find", "main"]
 
 _ALL: Final = range(500)
 _CROWDS: Final = [seed for seed in _ALL if Faults(seed).mood == "crowd"]
