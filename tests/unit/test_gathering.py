@@ -66,9 +66,7 @@ async def test_mutations_reach_their_shard_in_one_call() -> None:
 
 async def test_one_that_fails_is_undone_and_disturbs_no_other() -> None:
     namespace = _namespace()
-    answers = await _gathering(namespace).run(
-        [_note("a"), _note("b", wrong=1), _note("c", "m:bad_sql"), _note("d")]
-    )
+    answers = await _gathering(namespace).run([_note("a"), _note("b", wrong=1), _note("c", "m:bad_sql"), _note("d")])
     assert answers[0] is answers[3] is None
     assert isinstance(answers[1], UnavailableError)
     assert isinstance(answers[2], LunoraError)
@@ -181,7 +179,7 @@ async def _outcomes(namespace: Any, *attempts: ReceivedAttempt) -> dict[str, Res
         runnable, context=lambda one: one, log=print, together=Gathering(table, shards)
     )
     await receiver.answer(attempts, write)
-    told = [read_line(line.decode()) for line in lines]
+    told = [read_line(line) for line in b"".join(lines).decode().splitlines()]
     return {result.job: result for results in told if isinstance(results, Results) for result in results.as_results()}
 
 
