@@ -70,6 +70,7 @@ class ReceivedAttempt(_Wire):
     timeout_ms: int
     shard_key: str | None = None
     redrives: int = 0
+    traceparent: str | None = None
 
 
 class DispatchBody(_Wire):
@@ -130,7 +131,7 @@ def encode_dispatch(dispatch: Dispatch, *, audience: str, instance: str) -> byte
 
 
 def _encode_attempt(attempt: Attempt) -> str:
-    fields = {
+    fields: dict[str, Any] = {
         "job": attempt.job,
         "incarnation": attempt.incarnation,
         "number": attempt.number,
@@ -140,6 +141,8 @@ def _encode_attempt(attempt: Attempt) -> str:
         "shard_key": attempt.shard_key,
         "redrives": attempt.redrives,
     }
+    if attempt.traceparent is not None:
+        fields["traceparent"] = attempt.traceparent
     return f'{json.dumps(fields)[:-1]}, "args": {attempt.args}}}'
 
 

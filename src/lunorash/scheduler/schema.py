@@ -139,6 +139,9 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
         ) STRICT, WITHOUT ROWID
         """,
     ),
+    (
+        "ALTER TABLE jobs ADD COLUMN traceparent TEXT",  # of the request that scheduled it; null = not traced
+    ),
 )
 """Numbered from 1. Add to the end, never change one that was released."""
 

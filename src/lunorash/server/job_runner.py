@@ -14,6 +14,7 @@ from lunorash.server.running import FunctionRunner, unknown_function
 from lunorash.shard.calls import ShardCall
 from lunorash.shard.client import UnexpectedError
 from lunorash.shard.gathering import Gathering
+from lunorash.traceparent import tracing
 
 __all__ = ["JobRunner"]
 
@@ -76,13 +77,17 @@ class JobRunner:
                 incarnation=attempt.incarnation,
                 attempt=attempt.number,
                 scheduled_for=attempt.scheduled_for,
+                traceparent=attempt.traceparent,
             )
             try:
-                if function.kind == "mutation" and self._gathering is not None:
-                    call = ShardCall(path=target, args=text, auth=Auth(), job=job)
-                    await self._gathering.mutate(call, attempt.shard_key)
-                    return None
-                return await self._runner.run(function, target, text, auth=Auth(), job=job, shard_key=attempt.shard_key)
+                with tracing(attempt.traceparent):
+                    if function.kind == "mutation" and self._gathering is not None:
+                        call = ShardCall(path=target, args=text, auth=Auth(), job=job, traceparent=attempt.traceparent)
+                        await self._gathering.mutate(call, attempt.shard_key)
+                        return None
+                    return await self._runner.run(
+                        function, target, text, auth=Auth(), job=job, shard_key=attempt.shard_key
+                    )
             except UnexpectedError as error:
                 # kept with the attempt, for whoever may look at it
                 raise LunoraError("ATTEMPT_FAILED", error.detail) from None

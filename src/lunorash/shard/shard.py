@@ -23,6 +23,7 @@ from lunorash.shard.calls import ShardCall
 from lunorash.shard.database import Database
 from lunorash.shard.driving import drive
 from lunorash.shard.outbox import Outbox
+from lunorash.traceparent import tracing
 from lunorash.values import encode_value
 
 __all__ = ["APPLIED_RETENTION_MS", "MAX_NESTED", "MAX_ROUNDS", "Round", "Shard"]
@@ -158,7 +159,8 @@ class Shard:
                 self._wake(this.now)
             return result
 
-        return self._store.transaction(work)
+        with tracing(call.traceparent):
+            return self._store.transaction(work)
 
     def _bind(self, call: ShardCall, kind: Kind) -> tuple[RegisteredFunction[..., Any], dict[str, Any]]:
         try:
