@@ -103,8 +103,15 @@ class Journal:
         for job in jobs:
             self._add("started", job, now, attempt=job["attempt"], dispatch=dispatch, late_ms=max(0, now - job["due"]))
 
-    def ended(self, job: Row, verdict: Verdict, now: int, *, began: bool = True) -> None:
-        """An attempt ended. ``ran_ms`` is how long it took, ``wait_ms`` how long the job has until it is due again."""
+    def ended(self, job: Row, verdict: Verdict, now: int, *, ran: bool) -> None:
+        """An attempt ended. ``wait_ms`` is how long the job has until it is due again.
+
+        Args:
+            job: its row.
+            verdict: what becomes of it.
+            now: epoch milliseconds.
+            ran: whether it is known how long its function ran, which is told as ``ran_ms``.
+        """
         if self._idle:
             return
         again: Event = "retrying" if verdict.recorded else "refunded"
@@ -115,7 +122,7 @@ class Journal:
             now,
             attempt=job["attempt"],
             dispatch=job["dispatch"],
-            ran_ms=max(0, now - job["started"]) if began and job["started"] is not None else None,
+            ran_ms=max(0, now - job["started"]) if ran and job["started"] is not None else None,
             wait_ms=max(0, verdict.due - now) if verdict.state == "pending" else None,
             code=verdict.code,
             failed=True if verdict.recorded else None,

@@ -282,3 +282,15 @@ DELETE FROM remembered WHERE (until, first) IN (
 """
 
 DELETE_ATTEMPTS: Final = "DELETE FROM attempts WHERE job IN (SELECT value FROM json_each(?))"
+
+# -- statistics ------------------------------------------------------------------------------------------
+
+STATISTICS: Final = "SELECT minute, counts FROM statistics WHERE minute BETWEEN ? AND ? ORDER BY minute"
+
+COUNT: Final = "INSERT OR REPLACE INTO statistics VALUES (?, ?)"
+
+PRUNE_STATISTICS: Final = """
+DELETE FROM statistics WHERE minute IN (
+    SELECT minute FROM statistics WHERE minute > 0 AND minute <= ? ORDER BY minute LIMIT ?
+)
+"""

@@ -98,7 +98,7 @@ class Settling:
         for job, event in ends:
             verdict = judge(job, event, now=now, random=self._random)
             self._pooling.changed(job["pool"])
-            self._journal.ended(job, verdict, now, began=not isinstance(event, NeverBegan | Refused))
+            self._journal.ended(job, verdict, now, ran=isinstance(event, Succeeded | Failed))
             if verdict.state == "succeeded":
                 succeeded.append(job)
             else:
