@@ -82,7 +82,7 @@ async def test_each_task_has_its_own() -> None:
             return [_job().get("traceparent"), current_traceparent()]
 
     other = f"00-{'1' * 32}-{SPAN}-00"
-    found = await asyncio.gather(serve(TRACEPARENT), serve(None), serve(other))
+    found = await asyncio.gather(*(serve(traceparent) for traceparent in (TRACEPARENT, None, other)))
     assert found == [[TRACEPARENT] * 2, [None] * 2, [other] * 2]
     assert current_traceparent() is None
 
