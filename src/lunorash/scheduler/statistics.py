@@ -172,7 +172,7 @@ class Statistics:
         """
         if isinstance(minutes, bool) or not isinstance(minutes, int) or not 1 <= minutes <= MAX_MINUTES:
             raise LunoraError(
-                "INVALID_INPUT", f"minutes is {shown(minutes)}; it must be a whole number from 1 to {MAX_MINUTES}"
+                "INVALID_INPUT", f"minutes is {shown(minutes)}; it must be a whole number from 1 to {MAX_MINUTES:,}"
             )
         self.flush(now)
         last = now - now % _MINUTE_MS

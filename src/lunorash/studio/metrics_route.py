@@ -28,7 +28,7 @@ async def _statistics(request: HttpRequest) -> HttpAnswer:
     text = request.parameter("minutes") or _DEFAULT_MINUTES
     if not (text.isascii() and text.isdigit() and len(text) <= 4):
         raise LunoraError(
-            "INVALID_INPUT", f"minutes is {shown(text)}; it must be a whole number from 1 to {MAX_MINUTES}"
+            "INVALID_INPUT", f"minutes is {shown(text)}; it must be a whole number from 1 to {MAX_MINUTES:,}"
         )
     return HttpAnswer(body=await request.scheduler().ask("statistics", json.dumps({"minutes": int(text)})))
 
