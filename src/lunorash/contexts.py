@@ -51,6 +51,15 @@ class Job:
     scheduled_for: int
     traceparent: str | None = None
 
+    def to_dict(self) -> dict[str, Any]:
+        """As it travels to a shard, of whatever release: its traceparent is that of the call."""
+        return {
+            "id": self.id,
+            "incarnation": self.incarnation,
+            "attempt": self.attempt,
+            "scheduled_for": self.scheduled_for,
+        }
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryContext:

@@ -39,7 +39,7 @@ from lunorash.scheduler import (
     verdict,
 )
 from lunorash.server import queue_consumer
-from lunorash.shard import cron_runs, shard
+from lunorash.shard import applied, cron_runs, shard
 from lunorash.studio.exposition import exposition
 
 DOCS: Final = Path(__file__).parents[2] / "docs"
@@ -198,7 +198,7 @@ _FACTS: Final = {
         f"{protocol.MAX_CODE} characters of its code, {protocol.MAX_MESSAGE:,} of its text",
         f"were cancelled | {engine.RETENTION_MS // DAY_MS} days",
         f"dead letters | {engine.DEAD_RETENTION_MS // DAY_MS} days",
-        f"in its shard | {shard.APPLIED_RETENTION_MS // DAY_MS} days",
+        f"in its shard | {applied.APPLIED_RETENTION_MS // DAY_MS} days",
         f"without history | {settling.KNOWN_MS // 60_000} minutes",
         f"overtook its job | {engine.TOMBSTONE_MS // DAY_MS} day |",
         f"by the minute | {statistics.MAX_MINUTES // 60} hours",
@@ -239,7 +239,7 @@ _FACTS: Final = {
     "delivery.md": [
         f"{engine.DEAD_RETENTION_MS // DAY_MS} days",
         f"{retry.DEFAULT_RETRY.max_attempts} unless you set it, so {retry.DEFAULT_RETRY.max_attempts + 1} attempts",
-        f"for {shard.APPLIED_RETENTION_MS // DAY_MS}\n  days",
+        f"for {applied.APPLIED_RETENTION_MS // DAY_MS}\n  days",
         f"every {verdict.UNAVAILABLE_RETRY_MS // 1000} s for {verdict.UNAVAILABLE_PATIENCE_MS // 60_000} minutes",
     ],
     "pools.md": [

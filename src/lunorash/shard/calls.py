@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Self
 
 from lunorash.codec import MAX_ENVELOPE_DEPTH, decode_json
@@ -57,7 +57,7 @@ class ShardCall:
             "args": self.args,
             "user_id": self.auth.user_id,
             "claims": dict(self.auth.claims),
-            "job": None if self.job is None else _job(self.job),
+            "job": None if self.job is None else self.job.to_dict(),
             "traceparent": self.traceparent,
         }
 
@@ -71,10 +71,3 @@ class ShardCall:
             job=None if job is None else Job(**job, traceparent=traceparent),
             traceparent=traceparent,
         )
-
-
-def _job(job: Job) -> dict[str, Any]:
-    """What a shard of any release knows of a job; its traceparent is the call's."""
-    fields = asdict(job)
-    del fields["traceparent"]
-    return fields
