@@ -15,6 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from tests.integration.client import ADMIN, SECRET, TOKEN, Client, wait_for
 from tests.integration.conftest import Launch
+from tests.integration.origin import Origin, forward, hang
 
 TRACE: Final = "0af7651916cd43dd8448eb211c80319c"
 SPAN: Final = "b7ad6b7169203331"
@@ -91,6 +92,26 @@ def test_the_log_can_tell_problems_only_or_nothing(launch: Launch) -> None:
         assert events_of(client, job_id) == expected
         assert _value(_metrics(client), "lunora_jobs_dead_total", pool="") == 1, "it is counted all the same"
         client.worker.stop()
+
+
+def test_what_a_restart_has_cut_off_is_told_and_counted(launch: Launch) -> None:
+    """It happens while the object is being made, before anybody has called it."""
+    origin = Origin()
+    origin.start()
+    client = launch(vars={"LUNORA_ORIGIN_URL": origin.url}, name="cut off in time")
+    origin.worker_url = client.worker.url
+    origin.behaviour = hang
+    job_id = client.schedule("probes:note")
+    wait_for(lambda: origin.awaiting, "the dispatch to be sent", 10)
+    client.worker.kill()
+    origin.behaviour = forward
+    client.worker.restart()
+    client.wait(job_id, "succeeded", within=40)
+    events = ["scheduled", "started", "refunded", "started", "succeeded"]
+    wait_for(lambda: events_of(client, job_id) == events, "its lines", 10, lambda: lines_of(client, job_id))
+    assert _value(_metrics(client), "lunora_attempts_refunded_total", pool="") == 1
+    client.worker.stop()
+    origin.stop()
 
 
 def test_another_word_for_the_log_is_refused_at_the_door(launch: Launch) -> None:
