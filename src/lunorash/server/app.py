@@ -30,6 +30,7 @@ from lunorash.shard.schema import Migration
 from lunorash.studio.admin import ADMIN_ROUTES
 from lunorash.studio.bulk_routes import BULK_ROUTES
 from lunorash.studio.cron_routes import cron_routes
+from lunorash.studio.metrics_route import METRICS_ROUTES
 from lunorash.studio.run_route import run_route
 
 __all__ = ["App", "AppBuilder", "define_app"]
@@ -234,7 +235,8 @@ class App:
         )
         run = run_route(self._functions, self._runner)
         table: dict[str, dict[str, Handler]] = {}
-        for route in (health, *ADMIN_ROUTES, *BULK_ROUTES, *crons, run, dispatch, *api.routes(), *parts.routes):
+        admin = (*ADMIN_ROUTES, *BULK_ROUTES, *METRICS_ROUTES, *crons, run)
+        for route in (health, *admin, dispatch, *api.routes(), *parts.routes):
             table.setdefault(route.path, {})[route.method] = route.handler
         self.routes: Mapping[str, Mapping[str, Handler]] = MappingProxyType(table)
 
