@@ -26,10 +26,7 @@ from lunorash.server.running import FunctionRunner
 from lunorash.shard.client import Shards
 from lunorash.shard.gathering import Gathering
 from lunorash.shard.schema import Migration
-from lunorash.studio.admin import ADMIN_ROUTES
-from lunorash.studio.bulk_routes import BULK_ROUTES
-from lunorash.studio.cron_routes import cron_routes
-from lunorash.studio.run_route import run_route
+from lunorash.studio.admin import AdminParts, admin_routes
 
 __all__ = ["App", "AppBuilder", "define_app"]
 
@@ -226,14 +223,19 @@ class App:
         )
         health = Route(method="GET", path=HEALTH_PATH, handler=_health)
         dispatch = dispatch_route(self._job_runner, parts.scheduler)
-        crons = cron_routes(
-            parts.crons,
-            shards=lambda request: self._shards(request.env),
-            run=lambda request, job: self._cron_runner(request.env, request.fetch).run_by_hand(job),
+        admin = admin_routes(
+            AdminParts(
+                functions=self._functions,
+                workflows=parts.workflows,
+                agents=parts.agents,
+                crons=parts.crons,
+                shards=lambda request: self._shards(request.env),
+                run_cron=lambda request, job: self._cron_runner(request.env, request.fetch).run_by_hand(job),
+                runner=self._runner,
+            )
         )
-        run = run_route(self._functions, self._runner)
         table: dict[str, dict[str, Handler]] = {}
-        for route in (health, *ADMIN_ROUTES, *BULK_ROUTES, *crons, run, dispatch, *api.routes(), *parts.routes):
+        for route in (health, *admin, dispatch, *api.routes(), *parts.routes):
             table.setdefault(route.path, {})[route.method] = route.handler
         self.routes: Mapping[str, Mapping[str, Handler]] = MappingProxyType(table)
 
