@@ -42,6 +42,7 @@ async def test_a_known_path_with_another_method_answers_405_and_says_which() -> 
             answer = await Worker().json(method, route.path)
             assert refusal(answer) == (405, "METHOD_NOT_ALLOWED"), route.path
             assert route.method in answer[1]["error"]["message"]
+            assert route.method in (await Worker().answer(method, route.path)).headers["allow"].split(", ")
 
 
 def test_one_path_may_take_several_methods() -> None:

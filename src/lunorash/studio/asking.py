@@ -74,11 +74,13 @@ A = TypeVar("A", bound=Asked)
 def read_query(request: HttpRequest, model: type[A]) -> A:
     """What the query asks. Of a parameter that is given several times the last counts, unless it is a list.
 
+    A parameter without a value is not the same as none: a script whose variable is not set would list all jobs.
+
     Raises:
         LunoraError: ``INVALID_INPUT``, or the code of a value's own rule; ``BAD_REQUEST`` for more than 100 fields.
     """
     try:
-        given = parse_qs(request.query, max_num_fields=100)
+        given = parse_qs(request.query, keep_blank_values=True, max_num_fields=100)
     except ValueError:
         raise LunoraError("BAD_REQUEST", "the query has more than 100 fields") from None
     lists = {name for name, field in model.model_fields.items() if field.default_factory is list}

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from pydantic import Field
+
 from lunorash.codec import MAX_ENVELOPE_DEPTH, decode_json
 from lunorash.crons import CronJob
 from lunorash.crons.description import describe
@@ -28,7 +30,7 @@ class RunsQuery(Asked):
         limit: how many at most.
     """
 
-    name: str | None = None
+    name: str | None = Field(None, min_length=1)
     limit: LimitField = 20
 
 

@@ -46,7 +46,7 @@ class Removed(Told):
 
 async def list_dead(request: HttpRequest, asked: PageQuery) -> Told:
     """List dead letters, the newest first."""
-    return page_of(await request.scheduler().dead(cursor=asked.cursor, limit=asked.limit))
+    return page_of(await request.scheduler().dead(cursor=asked.cursor or None, limit=asked.limit))
 
 
 async def group_dead(request: HttpRequest, _asked: None) -> Told:

@@ -61,7 +61,7 @@ class PageQuery(Asked):
     """Which page.
 
     Args:
-        cursor: the cursor of the page before; none for the first.
+        cursor: the cursor of the page before; none, or an empty one, for the first.
         limit: how many at most. There may be fewer when arguments are large, and more to come.
     """
 
@@ -333,12 +333,14 @@ class Status(Told, extra="allow"):
 async def list_jobs(request: HttpRequest, asked: StateQuery) -> Told:
     """List what runs and what waits, or the jobs of one state."""
     states: tuple[State, ...] = ("running", "pending") if asked.state is None else (asked.state,)
-    return page_of(await request.scheduler().list(states=states, cursor=asked.cursor, limit=asked.limit))
+    return page_of(await request.scheduler().list(states=states, cursor=asked.cursor or None, limit=asked.limit))
 
 
 async def find_jobs(request: HttpRequest, asked: JobsQuery) -> Told:
     """Find the jobs that a filter chooses. A page looks at a bounded number of jobs, so it may be short or empty."""
-    page = await request.scheduler().jobs(asked.wanted(), order=asked.order, cursor=asked.cursor, limit=asked.limit)
+    page = await request.scheduler().jobs(
+        asked.wanted(), order=asked.order, cursor=asked.cursor or None, limit=asked.limit
+    )
     return Found(**dict(page_of(page)), scanned=page.scanned)
 
 

@@ -56,7 +56,7 @@ class OnePool(Told):
 
 async def list_pools(request: HttpRequest, asked: PageQuery) -> Told:
     """List workpools by name: how many jobs run, how many wait, the cap, whether it is paused."""
-    page = await request.scheduler().pools(cursor=asked.cursor, limit=asked.limit)
+    page = await request.scheduler().pools(cursor=asked.cursor or None, limit=asked.limit)
     if page.cursor is None:
         return Pools(pools=page.pools, truncated=False)
     return Pools(pools=page.pools, truncated=True, cursor=page.cursor)
