@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Final
 
 import pytest
+import requests
 import schemathesis
 from hypothesis import HealthCheck, settings
 from schemathesis.config import SchemathesisConfig
@@ -24,6 +26,8 @@ _SETTINGS: Final[dict[str, Any]] = {
         "positive_data_acceptance": {"enabled": False},
         "missing_required_header": {"expected-statuses": [403]},
     },
+    # what is done to dead letters takes the body of cancel-many, which is tried in every way
+    "operations": [{"include-path-regex": "dead/.*-many", "phases": {"coverage": {"enabled": False}}}],
 }
 _API: Final = schemathesis.openapi.from_dict(_DOCUMENT, config=SchemathesisConfig.from_dict(_SETTINGS))
 
@@ -49,10 +53,17 @@ def admin(launch: Launch) -> Client:
     return client
 
 
+@pytest.fixture(scope="module")
+def session() -> Iterator[requests.Session]:
+    """Keeps its connection."""
+    with requests.Session() as kept:
+        yield kept
+
+
 @_API.parametrize()
-@settings(max_examples=15, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
-def test_every_answer_is_as_the_document_says(case: Any, admin: Client) -> None:
-    case.call_and_validate(base_url=admin.worker.url)
+@settings(max_examples=10, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
+def test_every_answer_is_as_the_document_says(case: Any, admin: Client, session: requests.Session) -> None:
+    case.call_and_validate(base_url=admin.worker.url, session=session)
 
 
 def test_the_worker_tells_this_document(admin: Client) -> None:
