@@ -66,9 +66,7 @@ async def test_mutations_reach_their_shard_in_one_call() -> None:
 
 async def test_one_that_fails_is_undone_and_disturbs_no_other() -> None:
     namespace = _namespace()
-    answers = await _gathering(namespace).run(
-        [_note("a"), _note("b", wrong=1), _note("c", "m:bad_sql"), _note("d")]
-    )
+    answers = await _gathering(namespace).run([_note("a"), _note("b", wrong=1), _note("c", "m:bad_sql"), _note("d")])
     assert answers[0] is answers[3] is None
     assert isinstance(answers[1], UnavailableError)
     assert isinstance(answers[2], LunoraError)
