@@ -296,6 +296,7 @@ def test_many_are_dropped_in_steps(lunora: Lunora, worker: RealWorker) -> None:
 
 
 def test_letters_are_told_in_groups(lunora: Lunora, worker: RealWorker) -> None:
+    lunora("jobs", "cancel", "waits", "--url", worker.url)
     worker.bury("another", "billing:refund")
     done = lunora("dead", "groups", "--url", worker.url)
     head, first, *others = done.out.splitlines()
