@@ -296,8 +296,8 @@ def _split(chunks: Iterable[str]) -> tuple[list[str], str | None]:
     async def collect() -> tuple[list[str], str | None]:
         lines: list[str] = []
         try:
-            async for line in split_lines(_stream(chunks)):
-                lines.append(line)  # noqa: PERF401 - those before the error count too
+            async for some in split_lines(_stream(chunks)):
+                lines += some
         except LunoraError as error:
             return lines, error.code
         return lines, None

@@ -80,7 +80,6 @@ class SchedulerDO(DurableObject):  # type: ignore[misc]
             self._dispatcher.run_pass()
         except Exception as error:  # noqa: BLE001
             report("the alarm's pass", error)
-        finally:
             self._engine.rearm(_now())
 
     async def begin(self, dispatch_id: str) -> bool:

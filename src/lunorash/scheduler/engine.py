@@ -265,10 +265,12 @@ class Engine:
         """The receiver is alive: its lease starts anew."""
         self._change(lambda: self._store.execute(queries.RENEW, now + LEASE_MS, dispatch_id), now)
 
-    def complete(self, dispatch_id: str, now: int) -> None:
-        """The stream came to its end line: whatever it did not settle is unknown."""
+    def complete(self, dispatch_id: str, now: int, results: Sequence[Result] = ()) -> None:
+        """The stream came to its end line, with some last results: whatever it did not settle is unknown."""
 
         def work() -> None:
+            if results:
+                self._settling.record(dispatch_id, results, now)
             for row in self._store.execute(queries.CLOSE_UNBEGUN, dispatch_id):
                 self._settling.never_began(row, "the answer came from somebody who had not asked whether to begin", now)
             for row in self._store.execute(queries.CLOSE_DISPATCH, dispatch_id):
@@ -337,16 +339,15 @@ class Engine:
 
     def next_wake(self, now: int) -> int | None:
         """The earliest reason to wake, in epoch milliseconds; None if there is none."""
+        seen = self._store.execute(queries.WHEN_TO_WAKE)[0]
         reasons: list[int] = []
-        dispatches = self._store.execute(queries.OPEN_DISPATCHES)[0]
-        if dispatches["open"]:
+        if seen["open"]:
             # keeps the object awake while attempts run, and notices dead streams
-            reasons.append(min(dispatches["lease"], now + KEEP_AWAKE_MS))
-        if self._free(dispatches["open"]) > 0:
-            due = self._pooling.next_due()
-            if due is not None:
-                probe_at = self.breaker.look(self._origin).probe_at
-                reasons.append(due if probe_at is None else max(due, probe_at))
+            reasons.append(min(seen["lease"], now + KEEP_AWAKE_MS))
+        due = min((at for at in (seen["due"], seen["ready_at"]) if at is not None), default=None)
+        if due is not None and self._free(seen["open"]) > 0:
+            probe_at = self.breaker.look(self._origin).probe_at
+            reasons.append(due if probe_at is None else max(due, probe_at))
         kept_for = {
             "succeeded": self._succeeded_retention_ms,
             "canceled": RETENTION_MS,
@@ -354,8 +355,7 @@ class Engine:
             "remembered": 0,
             "buried": TOMBSTONE_MS,
         }
-        oldest = self._store.execute(queries.OLDEST)[0]
-        reasons += [oldest[what] + retention for what, retention in kept_for.items() if oldest[what] is not None]
+        reasons += [seen[what] + retention for what, retention in kept_for.items() if seen[what] is not None]
         return min(reasons, default=None)
 
     # -- one transaction, then the alarm ---------------------------------------------------------------

@@ -241,16 +241,15 @@ WHERE id = ?
 
 # -- when to wake ----------------------------------------------------------------------------------------
 
-OPEN_DISPATCHES: Final = "SELECT count(*) AS open, min(lease) AS lease FROM dispatches"
+OPEN_DISPATCHES: Final = "SELECT count(*) AS open FROM dispatches"
 
-NEXT_DUE: Final = """
+# All of it in one statement, since every operation asks. ``due`` is of jobs without a pool, ``ready_at`` of the others.
+WHEN_TO_WAKE: Final = """
 SELECT
+    (SELECT count(*) FROM dispatches) AS open,
+    (SELECT min(lease) FROM dispatches) AS lease,
     (SELECT min(due) FROM jobs WHERE state = 'pending' AND pool IS NULL) AS due,
-    (SELECT min(ready_at) FROM pools WHERE ready_at IS NOT NULL) AS ready_at
-"""
-
-OLDEST: Final = """
-SELECT
+    (SELECT min(ready_at) FROM pools WHERE ready_at IS NOT NULL) AS ready_at,
     (SELECT min(ended) FROM jobs WHERE state = 'succeeded' AND ended IS NOT NULL) AS succeeded,
     (SELECT min(ended) FROM jobs WHERE state = 'canceled' AND ended IS NOT NULL) AS canceled,
     (SELECT min(ended) FROM jobs WHERE state = 'dead' AND ended IS NOT NULL) AS dead,
