@@ -67,6 +67,7 @@ STATUS_BY_CODE: Final[Mapping[str, int]] = MappingProxyType(
         "DISPATCH_INVALID": 500,
         "BATCH_SIZE_INVALID": 500,
         "HISTORY_INVALID": 500,
+        "DEAD_RETENTION_INVALID": 500,
         "SCHEDULER_SECRET_NOT_CONFIGURED": 500,
         "SCHEDULER_SECRET_INVALID": 500,
         # what became of an attempt
@@ -74,6 +75,9 @@ STATUS_BY_CODE: Final[Mapping[str, int]] = MappingProxyType(
         "ATTEMPT_TIMED_OUT": 504,
         "OUTCOME_UNKNOWN": 502,
         "NEVER_BEGAN": 502,
+        "JOB_EXPIRED": 410,
+        "NON_RETRYABLE": 500,
+        "RETRY_AFTER": 503,
         # ours
         "INTERNAL": 500,
     }

@@ -82,13 +82,19 @@ def job_row(**columns: Any) -> Row:
         "kind": None,
         "size": 2,
         "numbered": 0,
+        "expires_at": None,
+        "tags": None,
+        "on_complete": None,
     }
     assert set(columns) <= set(row), f"no such columns: {set(columns) - set(row)}"
     return {**row, **columns}
 
 
-def attempt_row(number: int, dispatch: str, started: int, ended: int, *, code: str, message: str) -> Row:
+def attempt_row(
+    number: int, dispatch: str, started: int, ended: int, *, code: str, message: str, traceback: str | None = None
+) -> Row:
     """A recorded attempt."""
+    outcomes = {"OUTCOME_UNKNOWN": "unknown", "FUNCTION_NOT_FOUND": "unavailable"}
     return {
         "job": "j",
         "number": number,
@@ -96,8 +102,10 @@ def attempt_row(number: int, dispatch: str, started: int, ended: int, *, code: s
         "dispatch": dispatch,
         "started": started,
         "ended": ended,
+        "outcome": outcomes.get(code, "failed"),
         "code": code,
         "message": message,
+        "traceback": traceback,
     }
 
 

@@ -60,7 +60,7 @@ class Pools:
         """After a transaction: look at the pools that it had to do with."""
         rows = self._platform.storage.rows
         if not self._watching:
-            if not rows.execute("SELECT 1 FROM sqlite_master WHERE name = 'pools'"):
+            if not rows.execute("SELECT 1 FROM sqlite_master WHERE name = 'history'"):
                 return
             for statement in _TOUCHED:
                 rows.execute(statement)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from lunorash.scheduler.batching import BatchSizes
-from lunorash.scheduler.engine import DEAD_RETENTION_MS, RETENTION_MS
+from lunorash.scheduler.history import DEAD_RETENTION_MS, HISTORY_MS
 from lunorash.scheduler.job import Dispatch
 from lunorash.scheduler.store import Row
 from lunorash.scheduler.verdict import UNAVAILABLE_PATIENCE_MS
@@ -33,6 +33,7 @@ _STEPS: Final = {
     ("pending", "pending"),  # redriven or refunded
     ("pending", "running"),
     ("pending", "canceled"),
+    ("pending", "expired"),
     ("pending", "succeeded"),  # a late success
     ("pending", "dead"),  # charged for a refusal
     ("running", "pending"),
@@ -112,7 +113,7 @@ class Rows:
         """Look at what the last transaction changed."""
         rows = self._platform.storage.rows
         if not self._watching:
-            if not rows.execute("SELECT 1 FROM sqlite_master WHERE name = 'jobs'"):
+            if not rows.execute("SELECT 1 FROM sqlite_master WHERE name = 'history'"):
                 return
             for statement in _TOUCHED:
                 rows.execute(statement)
@@ -141,7 +142,7 @@ class Rows:
     def _deleted(self, old: Row, now: int) -> None:
         asked = self._platform.object.asked if self._platform.object else None
         dropped = asked == ("drop_dead", old["id"]) and old["state"] == "dead"
-        kept = DEAD_RETENTION_MS if old["state"] == "dead" else RETENTION_MS
+        kept = DEAD_RETENTION_MS if old["state"] == "dead" else HISTORY_MS
         self.gone.add(old["id"])
         self._first_claimed.pop(old["id"], None)
         if not dropped and (old["ended"] is None or now < old["ended"] + kept):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from lunorash.scheduler.engine import DEAD_RETENTION_MS, KEEP_AWAKE_MS, MAX_OPEN_DISPATCHES, RETENTION_MS
+from lunorash.scheduler.engine import KEEP_AWAKE_MS, MAX_OPEN_DISPATCHES
+from lunorash.scheduler.history import DEAD_RETENTION_MS, HISTORY_MS
 from lunorash.scheduler.store import Row
 
 from .journal import Journal
@@ -28,7 +29,7 @@ SELECT
         WHERE state = 'pending' AND (jobs.pool IS NULL OR NOT paused AND max_concurrency > coalesce(running, 0))
     ) AS due,
     (SELECT max(probe_at) FROM origins WHERE origin = ?) AS probe,
-    (SELECT min(ended) FROM jobs WHERE state IN ('succeeded', 'canceled') AND ended IS NOT NULL) AS finished,
+    (SELECT min(ended) FROM jobs WHERE state IN ('succeeded', 'canceled', 'expired') AND ended IS NOT NULL) AS finished,
     (SELECT min(ended) FROM jobs WHERE state = 'dead' AND ended IS NOT NULL) AS dead
 """
 
@@ -90,7 +91,7 @@ class Wakes:
         if waiting["due"] is not None and room > 0:
             reasons.append(max(waiting["due"], waiting["probe"] or 0))
         if waiting["finished"] is not None:
-            reasons.append(waiting["finished"] + RETENTION_MS)
+            reasons.append(waiting["finished"] + HISTORY_MS)
         if waiting["dead"] is not None:
             reasons.append(waiting["dead"] + DEAD_RETENTION_MS)
         if not reasons or platform.firing:

@@ -37,6 +37,7 @@ class JobState(StrEnum):
     SUCCEEDED = "succeeded"
     DEAD = "dead"
     CANCELED = "canceled"
+    EXPIRED = "expired"
 
 
 class StoppableState(StrEnum):

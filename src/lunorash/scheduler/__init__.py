@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from lunorash.scheduler.calls import JobCall
 from lunorash.scheduler.client import Scheduler, create_scheduler
+from lunorash.scheduler.completion import Completion, CompletionError
 from lunorash.scheduler.job_filter import Changed, JobFilter
 from lunorash.scheduler.options import RunOptions
 from lunorash.scheduler.pool import PoolPage, PoolStatus
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Changed",
+    "Completion",
+    "CompletionError",
     "Failure",
     "JobCall",
     "JobFilter",

@@ -13,6 +13,7 @@ from typing import Final
 
 from lunorash.errors import LunoraError, shown
 from lunorash.scheduler import queries
+from lunorash.scheduler.endings import Endings
 from lunorash.scheduler.job import State
 from lunorash.scheduler.job_filter import Change, Changed, JobFilter, check_limit
 from lunorash.scheduler.pooling import Pooling
@@ -41,12 +42,14 @@ class Bulk:
     Args:
         store: where the rows are.
         pooling: hears of jobs that have changed.
+        endings: hears of those that are canceled.
         mint_id: mints incarnations.
     """
 
-    def __init__(self, store: Store, pooling: Pooling, mint_id: Callable[[], str]) -> None:
+    def __init__(self, store: Store, pooling: Pooling, endings: Endings, mint_id: Callable[[], str]) -> None:
         self._store = store
         self._pooling = pooling
+        self._endings = endings
         self._mint_id = mint_id
 
     def change(
@@ -111,7 +114,8 @@ class Bulk:
     def _apply(self, change: Change, chosen: Sequence[str], now: int) -> None:
         ids = json.dumps(chosen)
         if change == "cancel":
-            self._store.execute(queries.CANCEL_ALL_PENDING, now, ids)
+            canceled = self._store.execute(queries.CANCEL_ALL_PENDING, now, ids)
+            self._endings.ended(canceled, "canceled", now)
             self._store.execute(queries.REQUEST_ALL_CANCELS, ids)
         elif change == "redrive":
             incarnations = json.dumps({job_id: self._mint_id() for job_id in chosen})

@@ -20,6 +20,7 @@ from lunorash.scheduler.dispatching import Dispatcher
 from lunorash.scheduler.durable_store import DurableStore
 from lunorash.scheduler.engine import Engine
 from lunorash.scheduler.fetch_transport import FetchTransport
+from lunorash.scheduler.history import Retention
 from lunorash.scheduler.ids import mint_id
 from lunorash.scheduler.job import NewJob, OutboxRow
 from lunorash.scheduler.job_filter import JobFilter
@@ -27,9 +28,9 @@ from lunorash.scheduler.schema import migrate
 from lunorash.scheduler.settings import (
     check_settings,
     read_batch_sizes,
-    read_history,
     read_loopback,
     read_origin,
+    read_retention,
     read_secrets,
 )
 
@@ -50,10 +51,10 @@ class SchedulerDO(DurableObject):  # type: ignore[misc]
         migrate(self._store)
         try:
             self._origin, key, loopback, problem = read_origin(env), read_secrets(env)[0], read_loopback(env), ""
-            sizes, history = read_batch_sizes(env), read_history(env)
+            sizes, retention = read_batch_sizes(env), read_retention(env)
         except LunoraError as error:
             self._origin, key, loopback, problem = "", b"", False, error.message
-            sizes, history = BatchSizes(), True
+            sizes, retention = BatchSizes(), Retention()
         # Called, not awaited: the alarm then belongs to the transaction that is open. Closing the wrapper's
         # coroutine says that nobody means to await it.
         self._alarm = Alarm(lambda at: ctx.storage.setAlarm(at).close(), lambda: ctx.storage.deleteAlarm().close())
@@ -66,7 +67,7 @@ class SchedulerDO(DurableObject):  # type: ignore[misc]
             random=random.random,
             mint_id=mint_id,
             sizes=sizes,
-            history=history,
+            retention=retention,
         )
         fetch = ctx.exports.default.fetch if loopback else None
         transport = FetchTransport(origin=self._origin, instance=ctx.id.toString(), key=key, clock=_now, fetch=fetch)

@@ -21,6 +21,7 @@ _COUNTED: Final = 10_000
 
 _JOB: Final = """
 id, incarnation, target, args, state, due, scheduled_for, created, retry, timeout_ms, shard_key, pool, priority,
+expires_at, tags, on_complete ->> 'target' AS on_complete,
 attempt AS attempts, charged, redrives, cancel_requested, started, ended, error_code, error_message
 """
 
@@ -56,7 +57,7 @@ def find(store: Store, job_id: str) -> dict[str, Any] | None:
         return None
     failures = store.execute(
         """
-        SELECT number, incarnation, dispatch, started, ended, code, message FROM attempts
+        SELECT number, incarnation, dispatch, started, ended, outcome, code, message, traceback FROM attempts
         WHERE job = ? ORDER BY number DESC LIMIT 20
         """,
         job_id,
@@ -176,5 +177,6 @@ def _fitting(rows: list[Row], limit: int) -> tuple[list[Row], bool]:
 def _record(row: Row) -> dict[str, Any]:
     record = {key: value for key, value in row.items() if key != "position"}
     record["retry"] = json.loads(record["retry"])
+    record["tags"] = json.loads(record["tags"] or "[]")
     record["cancel_requested"] = bool(record["cancel_requested"])
     return record

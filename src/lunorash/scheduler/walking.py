@@ -43,11 +43,12 @@ _WALKS: Final[dict[State, str]] = {
     "running": _RUNNING,
     "succeeded": _ENDED.format(state="succeeded"),
     "canceled": _ENDED.format(state="canceled"),
+    "expired": _ENDED.format(state="expired"),
     "dead": _ENDED.format(state="dead"),
 }
-_ENDED_STATES: Final = frozenset({"succeeded", "canceled", "dead"})
+_ENDED_STATES: Final = frozenset({"succeeded", "canceled", "expired", "dead"})
 _LAST: Final = "~"  # sorts behind every id
-_CURSOR: Final = re.compile(r"(pending|running|succeeded|canceled|dead)\.(\d{1,16})\.([A-Za-z0-9_-]{0,64}|~)", re.ASCII)
+_CURSOR: Final = re.compile(rf"({'|'.join(_WALKS)})\.(\d{{1,16}})\.([A-Za-z0-9_-]{{0,64}}|~)", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
