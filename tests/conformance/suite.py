@@ -20,6 +20,7 @@ from . import (
     many_cases,
     outage_cases,
     outbox_cases,
+    outcome_cases,
     pool_cases,
     pool_change_cases,
     schema_cases,
@@ -48,6 +49,7 @@ _MODULES: Final = (
     many_cases,
     outage_cases,
     outbox_cases,
+    outcome_cases,
     pool_cases,
     pool_change_cases,
 )

@@ -120,9 +120,9 @@ class _Scripted:
         return answer
 
 
-async def _three(namespace: _Scripted) -> list[BaseException | None]:
+async def _three(namespace: _Scripted) -> list[BaseException | str | None]:
     gathering = Gathering(Shards(namespace))
-    return await asyncio.gather(*(gathering.mutate(_note(text)) for text in "abc"), return_exceptions=True)
+    return list(await asyncio.gather(*(gathering.mutate(_note(text)) for text in "abc"), return_exceptions=True))
 
 
 async def test_one_that_asks_is_run_by_a_call_of_its_own() -> None:

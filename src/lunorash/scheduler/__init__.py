@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from lunorash.retrying import NonRetryableError, RetryAfter, raise_for_retry
 from lunorash.scheduler.calls import JobCall
 from lunorash.scheduler.client import Scheduler, create_scheduler
 from lunorash.scheduler.completion import Completion, CompletionError
@@ -29,11 +30,13 @@ __all__ = [
     "JobCall",
     "JobFilter",
     "JobRecord",
+    "NonRetryableError",
     "Page",
     "PoolPage",
     "PoolStatus",
     "QueueCall",
     "QueueWorkpool",
+    "RetryAfter",
     "RetryPolicy",
     "RunOptions",
     "Scheduler",
@@ -42,6 +45,7 @@ __all__ = [
     "create_queue_workpool",
     "create_scheduler",
     "create_workpool",
+    "raise_for_retry",
 ]
 
 

@@ -11,6 +11,7 @@ from typing import Any, Final, Generic, Protocol, TypeVar
 
 from lunorash.errors import LunoraError, SharedError, UnavailableError
 from lunorash.scheduler.attempting import attempt
+from lunorash.scheduler.completion import MAX_RESULT_BYTES
 from lunorash.scheduler.job import Outcome, Result
 from lunorash.scheduler.protocol import END, HEARTBEAT, ReceivedAttempt, encode_results
 
@@ -97,10 +98,19 @@ class Receiver(Generic[C]):
         except LunoraError as error:
             return _result(received, "unavailable", error)
         try:
-            await attempt(lambda: call(self._context(received)), received.timeout_ms, stopping=stopping.is_set)
+            value = await attempt(lambda: call(self._context(received)), received.timeout_ms, stopping=stopping.is_set)
         except LunoraError as error:
             return _result(received, "unavailable" if isinstance(error, UnavailableError) else "failed", error)
-        return Result(job=received.job, attempt=received.number, outcome="ok")
+        if not received.wants_result or not isinstance(value, str):
+            return Result(job=received.job, attempt=received.number, outcome="ok")
+        omitted = len(value.encode("utf-8", "replace")) > MAX_RESULT_BYTES
+        return Result(
+            job=received.job,
+            attempt=received.number,
+            outcome="ok",
+            result=None if omitted else value,
+            result_omitted=omitted,
+        )
 
 
 def _result(attempt: ReceivedAttempt, outcome: Outcome, error: LunoraError) -> Result:
@@ -108,9 +118,12 @@ def _result(attempt: ReceivedAttempt, outcome: Outcome, error: LunoraError) -> R
         job=attempt.job,
         attempt=attempt.number,
         outcome=outcome,
+        retryable=bool(error.retryable),
         shared=isinstance(error, SharedError),
         code=error.code,
         message=error.message,
+        retry_after_ms=error.retry_after_ms,
+        traceback=error.trace,
     )
 
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, get_args
 
 from lunorash.errors import LunoraError, shown
+from lunorash.retrying import MAX_RETRY_AFTER_MS
 
-__all__ = ["DEFAULT_RETRY", "MAX_DELAY_MS", "MAX_HORIZON_MS", "MAX_RETRY_AFTER_MS", "Backoff", "RetryPolicy"]
+__all__ = ["DEFAULT_RETRY", "MAX_DELAY_MS", "MAX_HORIZON_MS", "Backoff", "RetryPolicy"]
 
 Backoff = Literal["exponential", "linear"]
 
@@ -17,9 +18,6 @@ MAX_HORIZON_MS: Final = 180 * 24 * 60 * 60 * 1000
 
 MAX_DELAY_MS: Final = MAX_HORIZON_MS
 """No retry waits longer, whatever the policy multiplies up to."""
-
-MAX_RETRY_AFTER_MS: Final = 24 * 60 * 60 * 1000
-"""The longest wait that a handler can ask for."""
 
 _MAX_ATTEMPTS: Final = 1000
 

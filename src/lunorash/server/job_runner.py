@@ -52,7 +52,7 @@ class JobRunner:
 
         Returns:
             a callable that runs it, and returns its result as JSON text; a workflow and an agent have none, since they
-            only begin then, and what is gathered leaves it on the shard.
+            only begin then, and what is gathered leaves it on the shard unless the attempt wants it.
 
         Raises:
             LunoraError: ``FUNCTION_NOT_FOUND``, or ``INVALID_INPUT`` when it does not take these arguments.
@@ -79,13 +79,14 @@ class JobRunner:
             )
             try:
                 if function.kind == "mutation" and self._gathering is not None:
-                    call = ShardCall(path=target, args=text, auth=Auth(), job=job)
-                    await self._gathering.mutate(call, attempt.shard_key)
-                    return None
+                    call = ShardCall(path=target, args=text, auth=Auth(), job=job, wants_result=attempt.wants_result)
+                    return await self._gathering.mutate(call, attempt.shard_key)
                 return await self._runner.run(function, target, text, auth=Auth(), job=job, shard_key=attempt.shard_key)
             except UnexpectedError as error:
                 # kept with the attempt, for whoever may look at it
-                raise LunoraError("ATTEMPT_FAILED", error.detail) from None
+                failed = LunoraError("ATTEMPT_FAILED", error.detail)
+                failed.trace = error.trace
+                raise failed from None
 
         return run
 

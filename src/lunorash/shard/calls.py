@@ -22,12 +22,14 @@ class ShardCall:
         args: its arguments, JSON text.
         auth: who calls.
         job: the job it runs for, if any: its effects then happen once.
+        wants_result: whether its result is wanted, of a mutation that is called together with others.
     """
 
     path: str
     args: str
     auth: Auth
     job: Job | None = None
+    wants_result: bool = False
 
     def to_text(self) -> str:
         """As it travels."""
@@ -56,6 +58,7 @@ class ShardCall:
             "user_id": self.auth.user_id,
             "claims": dict(self.auth.claims),
             "job": None if self.job is None else asdict(self.job),
+            "wants_result": self.wants_result,
         }
 
     @classmethod
@@ -66,4 +69,5 @@ class ShardCall:
             args=fields["args"],
             auth=Auth(user_id=fields["user_id"], claims=fields["claims"]),
             job=None if job is None else Job(**job),
+            wants_result=fields.get("wants_result", False),
         )

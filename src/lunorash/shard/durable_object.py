@@ -16,8 +16,9 @@ from lunorash.codec import decode_json
 from lunorash.crons.runs import CronRun
 from lunorash.errors import LunoraError, UnavailableError
 from lunorash.functions import FunctionTable
-from lunorash.incident import describe, report, tellable
+from lunorash.incident import describe, report, tellable, trace_of
 from lunorash.scheduler.client import Scheduler, create_scheduler
+from lunorash.scheduler.completion import MAX_RESULT_BYTES
 from lunorash.scheduler.deadlines import Deadlines
 from lunorash.scheduler.durable_store import DurableStore
 from lunorash.scheduler.retry import RetryPolicy
@@ -86,8 +87,8 @@ def make_shard_class(
         async def mutate_many(self, text: str) -> str:
             """Run mutations of jobs, each in a transaction of its own; takes a list of `ShardCall`.
 
-            Answers what became of each, without its result; ``{"asks": true}`` of one that nothing has become of,
-            since it asks the SchedulerDO something: that is not for the others to wait for.
+            Answers what became of each, with its result if that is wanted; ``{"asks": true}`` of one that nothing has
+            become of, since it asks the SchedulerDO something: that is not for the others to wait for.
             """
 
             async def work() -> list[dict[str, Any]]:
@@ -144,12 +145,13 @@ def make_shard_class(
 
         def _outcome(self, call: ShardCall) -> dict[str, Any]:
             try:
-                self._shard.mutate(call, Round(now=_now(), seed=secrets.randbits(128), answers={}))
+                result = self._shard.mutate(call, Round(now=_now(), seed=secrets.randbits(128), answers={}))
             except NeedsAnswerError:
                 return {"asks": True}
             except BaseException as error:  # noqa: BLE001 - it comes from the body, and concerns no other
                 return _failure(error)
-            return {}
+            # what is too large to be passed on is cut, but not so short that it would not be too large any more
+            return {"result": result[: MAX_RESULT_BYTES + 1]} if call.wants_result else {}
 
         async def _hand_over(self) -> None:
             """Send what mutations have left in the outbox."""
@@ -202,10 +204,18 @@ def make_shard_class(
 
 def _failure(error: BaseException) -> dict[str, Any]:
     """What is answered of a function that raised."""
+    trace = trace_of(error)
     if not isinstance(error, LunoraError):
-        return {"error": report("a function", error).to_dict(), "detail": describe(error)}
+        return {"error": report("a function", error).to_dict(), "detail": describe(error), "trace": trace}
     told = tellable(error, "a function")
-    return {"error": told.to_dict(), "status": told.status, "unavailable": isinstance(told, UnavailableError)}
+    return {
+        "error": told.to_dict(),
+        "status": told.status,
+        "unavailable": isinstance(told, UnavailableError),
+        "retryable": bool(told.retryable),
+        "retry_after_ms": told.retry_after_ms,
+        "trace": trace,
+    }
 
 
 def _now() -> int:

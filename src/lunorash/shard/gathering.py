@@ -18,7 +18,7 @@ class _Batch:
     """Calls that travel together, with those who wait for what becomes of them."""
 
     calls: list[ShardCall] = field(default_factory=list)
-    waiting: list[asyncio.Future[None]] = field(default_factory=list)
+    waiting: list[asyncio.Future[str | None]] = field(default_factory=list)
     task: asyncio.Task[None] | None = None
 
 
@@ -36,8 +36,8 @@ class Gathering:
         self._shards = shards
         self._batches: dict[str | None, _Batch] = {}
 
-    async def mutate(self, call: ShardCall, shard_key: str | None = None) -> None:
-        """Run a mutation for its effect; its result stays on the shard.
+    async def mutate(self, call: ShardCall, shard_key: str | None = None) -> str | None:
+        """Run a mutation for its effect; its result stays on the shard, unless the call says that it is wanted.
 
         Raises:
             LunoraError: as `Shards.mutate` does; a `SharedError` if the call broke that it shared with others.
@@ -46,11 +46,11 @@ class Gathering:
         if batch is None:
             batch = self._batches[shard_key] = _Batch()
             asyncio.get_running_loop().call_soon(self._start, shard_key)
-        answer: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
         batch.calls.append(call)
         batch.waiting.append(answer)
         try:
-            await answer
+            return await answer
         except asyncio.CancelledError:
             if batch.task is not None and all(other.done() for other in batch.waiting):
                 batch.task.cancel()
@@ -64,7 +64,7 @@ class Gathering:
         batch.task = asyncio.get_running_loop().create_task(self._send(batch, shard_key))
 
     async def _send(self, batch: _Batch, shard_key: str | None) -> None:
-        answers: Sequence[Exception | None]
+        answers: Sequence[Exception | str | None]
         try:
             answers = await self._shards.mutate_many(batch.calls, shard_key)
         except Exception as error:  # noqa: BLE001 - whatever it is, nobody is left waiting
@@ -72,10 +72,10 @@ class Gathering:
         for answer, waiting in zip(answers, batch.waiting, strict=True):
             if waiting.done():
                 continue
-            if answer is None:
-                waiting.set_result(None)
-            else:
+            if isinstance(answer, Exception):
                 waiting.set_exception(answer)
+            else:
+                waiting.set_result(answer)
 
 
 def _for_each(error: Exception) -> Exception:
