@@ -15,6 +15,7 @@ from lunorash.scheduler.client import Scheduler
 from lunorash.scheduler.options import RunOptions
 from lunorash.scheduler.retry import RetryPolicy
 from lunorash.scheduler.store import Row
+from lunorash.shard.answers import effect_answer
 from lunorash.shard.buffered_scheduler import BufferedScheduler, NeedsAnswerError
 from lunorash.shard.calls import ShardCall
 from lunorash.shard.client import Shards
@@ -153,12 +154,12 @@ class ShardObject:
     def _outcome(self, call: ShardCall) -> dict[str, Any]:
         self._journal.count("mutations in company")
         try:
-            self._shard.mutate(call, self._round())
+            result = self._shard.mutate(call, self._round())
         except NeedsAnswerError:
             return {"asks": True}
         except (LunoraError, ValueError) as error:
             return _failure(error)
-        return {}
+        return effect_answer(call, result)
 
     def _round(self) -> Round:
         return Round(now=self._platform.now(), seed=self._random.getrandbits(128), answers={})

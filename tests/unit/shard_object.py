@@ -10,11 +10,10 @@ from types import SimpleNamespace
 
 from lunorash.codec import decode_json
 from lunorash.crons.runs import CronRun
-from lunorash.errors import LunoraError, UnavailableError
 from lunorash.functions import FunctionTable
-from lunorash.incident import describe, report, tellable
 from lunorash.scheduler.settings import check_settings
 from lunorash.scheduler.store import SqliteStore
+from lunorash.shard.answers import effect_answer, failure_answer
 from lunorash.shard.calls import ShardCall
 from lunorash.shard.cron_leases import CronLeases
 from lunorash.shard.cron_runs import CronRuns
@@ -60,7 +59,11 @@ class ShardObject:
         calls = ShardCall.many_from_text(text)
         self.batches.append(len(calls))
         answers = [json.loads(self._answer(call.to_text(), self._shard.mutate)) for call in calls]
-        return json.dumps({"ok": [{} if "ok" in answer else answer for answer in answers]})
+        told = [
+            effect_answer(call, answer["ok"]) if "ok" in answer else answer
+            for call, answer in zip(calls, answers, strict=True)
+        ]
+        return json.dumps({"ok": told})
 
     async def hold_cron(self, text: str) -> str:
         return await self._told("hold_cron", lambda: self.leases.hold(**decode_json(text), now=self.clock()))
@@ -100,12 +103,8 @@ class ShardObject:
         self.calls.append(call)
         try:
             return json.dumps({"ok": run(call, Round(now=NOW, seed=len(self.calls), answers={}))})
-        except LunoraError as error:
-            told = tellable(error, "a function")
-            unavailable = isinstance(told, UnavailableError)
-            return json.dumps({"error": told.to_dict(), "status": told.status, "unavailable": unavailable})
         except Exception as error:  # noqa: BLE001
-            return json.dumps({"error": report("a function", error).to_dict(), "detail": describe(error)})
+            return json.dumps(failure_answer(error))
 
 
 class ShardNamespace:

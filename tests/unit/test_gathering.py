@@ -2,20 +2,25 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import Any
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Final
 
 import pytest
 
-from lunorash.contexts import Auth
+from lunorash.contexts import Auth, MutationContext
 from lunorash.errors import LunoraError, SharedError, UnavailableError
-from lunorash.functions import FunctionTable
+from lunorash.functions import FunctionTable, register
+from lunorash.retrying import NonRetryableError, RetryAfter
+from lunorash.scheduler.completion import MAX_RESULT_BYTES
 from lunorash.scheduler.job import Result
 from lunorash.scheduler.protocol import ReceivedAttempt, Results, read_line
 from lunorash.scheduler.receiver import Receiver
 from lunorash.server.job_runner import JobRunner
 from lunorash.server.running import FunctionRunner
+from lunorash.shard.answers import UnexpectedError
 from lunorash.shard.calls import ShardCall
-from lunorash.shard.client import Shards, UnexpectedError
+from lunorash.shard.client import Shards
 from lunorash.shard.gathering import Gathering
 
 from .api_worker import FUNCTIONS
@@ -25,12 +30,42 @@ from .shard_core import job
 from .shard_object import ShardNamespace
 
 
+def tell(ctx: MutationContext[Any], text: str) -> str:
+    ctx.db.execute("INSERT INTO notes VALUES (?)", text)
+    return f"{text} was noted"
+
+
+def tell_much(_ctx: MutationContext[Any], text: str) -> str:
+    return text * 100_000
+
+
+def give_up(_ctx: MutationContext[Any], text: str) -> None:
+    raise NonRetryableError(text, code="NOTHING_LEFT")
+
+
+def wait(_ctx: MutationContext[Any], text: str) -> None:
+    raise RetryAfter(45, text)
+
+
+def unexpected(_ctx: MutationContext[Any]) -> None:
+    raise KeyError("hunter2")
+
+
+_FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
+    **FUNCTIONS,
+    **{
+        f"m:{function.__name__}": register(function, kind="mutation", internal=True)
+        for function in (tell, tell_much, give_up, wait, unexpected)
+    },
+}
+
+
 def _note(text: str, path: str = "m:note") -> ShardCall:
     return ShardCall(path=path, args=json.dumps({"text": text}), auth=Auth(), job=job(text))
 
 
 def _namespace() -> ShardNamespace:
-    return ShardNamespace(FunctionTable(FUNCTIONS), environment())
+    return ShardNamespace(FunctionTable(_FUNCTIONS), environment())
 
 
 # -- one call ------------------------------------------------------------------------------------------------
@@ -46,6 +81,28 @@ async def test_mutations_of_one_shard_that_start_together_reach_it_in_one_call()
     assert (namespace.get("default").batches, namespace.get("tenant").batches) == ([50], [3])
     assert namespace.get("default").notes() == [f"a{number}" for number in range(50)]
     assert namespace.get("tenant").notes() == ["b0", "b1", "b2"]
+
+
+async def test_only_those_get_their_result_that_want_it() -> None:
+    gathering = Gathering(Shards(_namespace()))
+    calls = [_note("a", "m:tell"), replace(_note("b", "m:tell"), wants_result=True), _note("c")]
+    assert await asyncio.gather(*(gathering.mutate(call) for call in calls)) == [None, '"b was noted"', None]
+    assert await gathering.mutate(replace(_note("d", "m:tell"), wants_result=True)) == '"d was noted"'
+    assert await gathering.mutate(_note("e", "m:tell")) is None
+
+
+async def test_a_result_that_is_too_large_stays_too_large_on_its_way() -> None:
+    gathering = Gathering(Shards(_namespace()))
+    calls = [replace(_note(text, "m:tell_much"), wants_result=True) for text in "ab"]
+    for result in await asyncio.gather(*(gathering.mutate(call) for call in calls)):
+        assert result is not None
+        assert len(result) == MAX_RESULT_BYTES + 1
+
+
+async def test_a_shard_of_the_release_before_tells_no_results() -> None:
+    gathering = Gathering(Shards(_Scripted('{"ok": [{}, {}]}')))
+    calls = [replace(_note(text), wants_result=True) for text in "ab"]
+    assert await asyncio.gather(*(gathering.mutate(call) for call in calls)) == [None, None]
 
 
 async def test_those_that_start_later_go_in_a_call_of_their_own_and_one_alone_as_it_always_did() -> None:
@@ -208,7 +265,7 @@ async def test_those_that_are_cancelled_before_the_call_is_made_leave_no_trace()
 
 async def _outcomes(namespace: Any, *attempts: ReceivedAttempt) -> dict[str, Result]:
     env = environment()
-    table, shards = FunctionTable(FUNCTIONS), Shards(namespace)
+    table, shards = FunctionTable(_FUNCTIONS), Shards(namespace)
     nobody: Any = None
     runner = FunctionRunner(table, env=env, shards=shards, scheduler=nobody, fetch=nobody)
     runnable = JobRunner(table, runner, env=env, workflows={}, agents={}, gathering=Gathering(shards))
@@ -254,3 +311,27 @@ async def test_the_receiver_says_who_failed_together() -> None:
     assert {(result.outcome, result.code, result.shared) for result in outcomes.values()} == {
         ("failed", "SHARD_UNAVAILABLE", True)
     }
+
+
+async def test_the_receiver_hears_from_a_shard_whether_and_when_it_is_tried_again_and_where_it_failed() -> None:
+    outcomes = await _outcomes(
+        _namespace(),
+        _attempt("never", "m:give_up", text="a"),
+        _attempt("later", "m:wait", text="b"),
+        _attempt("wants", "m:tell", text="c").model_copy(update={"wants_result": True}),
+        _attempt("broken", "m:bad_sql"),
+        _attempt("alone", "m:unexpected"),
+    )
+    told = {name: (result.retryable, result.retry_after_ms, result.result) for name, result in outcomes.items()}
+    assert told == {
+        "never": (False, None, None),
+        "later": (True, 45_000, None),
+        "wants": (True, None, '"c was noted"'),
+        "broken": (True, None, None),
+        "alone": (True, None, None),
+    }
+    for name, function in {"never": "give_up", "alone": "unexpected"}.items():
+        trace = outcomes[name].traceback
+        assert trace is not None
+        assert trace.splitlines()[-1].endswith(f"in {function}"), trace
+    assert outcomes["never"].code == "NOTHING_LEFT"

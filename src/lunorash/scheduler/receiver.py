@@ -103,7 +103,7 @@ class Receiver(Generic[C]):
             return _result(received, "unavailable" if isinstance(error, UnavailableError) else "failed", error)
         if not received.wants_result or not isinstance(value, str):
             return Result(job=received.job, attempt=received.number, outcome="ok")
-        omitted = len(value.encode("utf-8", "replace")) > MAX_RESULT_BYTES
+        omitted = not _can_travel(value)
         return Result(
             job=received.job,
             attempt=received.number,
@@ -125,6 +125,13 @@ def _result(attempt: ReceivedAttempt, outcome: Outcome, error: LunoraError) -> R
         retry_after_ms=error.retry_after_ms,
         traceback=error.trace,
     )
+
+
+def _can_travel(result: str) -> bool:
+    try:
+        return len(result.encode()) <= MAX_RESULT_BYTES
+    except UnicodeEncodeError:  # half a surrogate pair would spoil the whole line
+        return False
 
 
 async def _written(write: Write, line: bytes) -> None:

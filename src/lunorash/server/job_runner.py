@@ -11,8 +11,8 @@ from lunorash.errors import LunoraError
 from lunorash.functions import FunctionTable
 from lunorash.scheduler.protocol import ReceivedAttempt
 from lunorash.server.running import FunctionRunner, unknown_function
+from lunorash.shard.answers import UnexpectedError
 from lunorash.shard.calls import ShardCall
-from lunorash.shard.client import UnexpectedError
 from lunorash.shard.gathering import Gathering
 
 __all__ = ["JobRunner"]

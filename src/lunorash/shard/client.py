@@ -10,8 +10,8 @@ from typing import Any
 
 from lunorash.codec import decode_json
 from lunorash.crons.runs import CronRun
-from lunorash.errors import LunoraError, UnavailableError
-from lunorash.retrying import NonRetryableError, RetryAfter
+from lunorash.errors import LunoraError
+from lunorash.shard.answers import raised_by
 from lunorash.shard.calls import ShardCall
 
 __all__ = ["Shards"]
@@ -68,7 +68,7 @@ class Shards:
             raise LunoraError("SHARD_UNAVAILABLE", f"the shard answered {len(answers)} of {len(calls)} calls")
         asking = [call for call, answer in zip(calls, answers, strict=True) if "asks" in answer]
         asked = iter(await asyncio.gather(*(alone(call) for call in asking)))
-        return [next(asked) if "asks" in answer else _raised(answer) or answer.get("result") for answer in answers]
+        return [next(asked) if "asks" in answer else raised_by(answer) or answer.get("result") for answer in answers]
 
     async def hold_cron(self, name: str, holder: str) -> bool:
         """Take or renew the lease of a cron job that must not overlap; False while another run holds it."""
@@ -105,45 +105,11 @@ class Shards:
                 "SHARD_UNAVAILABLE", f"the shard did not answer ({type(error).__name__}); try again"
             ) from error
         answer = decode_json(text, what="the shard's answer")
-        raised = _raised(answer)
+        raised = raised_by(answer)
         if raised is not None:
             raise raised
         return answer["ok"]
 
 
-class UnexpectedError(LunoraError):
-    """An exception nobody expected, raised by a function on a shard. ``detail`` is for whoever may see it."""
-
-    detail: str = ""
-
-    @classmethod
-    def of(cls, answer: dict[str, Any]) -> UnexpectedError:
-        """Read the answer of a shard."""
-        error = cls(answer["error"]["code"], answer["error"]["message"])
-        error.detail = answer["detail"]
-        return error
-
-
 def _runs(rows: list[dict[str, Any]]) -> list[CronRun]:
     return [CronRun(**row) for row in rows]
-
-
-def _raised(answer: dict[str, Any]) -> LunoraError | None:
-    """The error that a shard answers with, if it is one."""
-    if "error" not in answer:
-        return None
-    raised = UnexpectedError.of(answer) if "detail" in answer else _coded(answer)
-    raised.trace = answer.get("trace")
-    return raised
-
-
-def _coded(answer: dict[str, Any]) -> LunoraError:
-    error = answer["error"]
-    status, data = answer["status"], error.get("data")
-    if not answer.get("retryable", True):
-        return NonRetryableError(error["message"], code=error["code"], status=status, data=data)
-    retry_after_ms = answer.get("retry_after_ms")
-    if retry_after_ms is not None:
-        return RetryAfter(retry_after_ms / 1000, error["message"], code=error["code"], status=status, data=data)
-    kind = UnavailableError if answer["unavailable"] else LunoraError
-    return kind(error["code"], error["message"], status=status, data=data)

@@ -14,15 +14,15 @@ from workers import DurableObject
 
 from lunorash.codec import decode_json
 from lunorash.crons.runs import CronRun
-from lunorash.errors import LunoraError, UnavailableError
+from lunorash.errors import LunoraError
 from lunorash.functions import FunctionTable
-from lunorash.incident import describe, report, tellable, trace_of
+from lunorash.incident import describe, report
 from lunorash.scheduler.client import Scheduler, create_scheduler
-from lunorash.scheduler.completion import MAX_RESULT_BYTES
 from lunorash.scheduler.deadlines import Deadlines
 from lunorash.scheduler.durable_store import DurableStore
 from lunorash.scheduler.retry import RetryPolicy
 from lunorash.scheduler.settings import check_settings
+from lunorash.shard.answers import effect_answer, failure_answer
 from lunorash.shard.buffered_scheduler import NeedsAnswerError
 from lunorash.shard.calls import ShardCall
 from lunorash.shard.cron_leases import CronLeases
@@ -149,9 +149,8 @@ def make_shard_class(
             except NeedsAnswerError:
                 return {"asks": True}
             except BaseException as error:  # noqa: BLE001 - it comes from the body, and concerns no other
-                return _failure(error)
-            # what is too large to be passed on is cut, but not so short that it would not be too large any more
-            return {"result": result[: MAX_RESULT_BYTES + 1]} if call.wants_result else {}
+                return failure_answer(error)
+            return effect_answer(call, result)
 
         async def _hand_over(self) -> None:
             """Send what mutations have left in the outbox."""
@@ -197,25 +196,9 @@ def make_shard_class(
                 self._check_whole()
                 return json.dumps({"ok": await work()})
             except Exception as error:  # noqa: BLE001
-                return json.dumps(_failure(error))
+                return json.dumps(failure_answer(error))
 
     return ShardDO
-
-
-def _failure(error: BaseException) -> dict[str, Any]:
-    """What is answered of a function that raised."""
-    trace = trace_of(error)
-    if not isinstance(error, LunoraError):
-        return {"error": report("a function", error).to_dict(), "detail": describe(error), "trace": trace}
-    told = tellable(error, "a function")
-    return {
-        "error": told.to_dict(),
-        "status": told.status,
-        "unavailable": isinstance(told, UnavailableError),
-        "retryable": bool(told.retryable),
-        "retry_after_ms": told.retry_after_ms,
-        "trace": trace,
-    }
 
 
 def _now() -> int:

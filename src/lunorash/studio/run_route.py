@@ -13,7 +13,7 @@ from lunorash.http import HttpAnswer, HttpRequest, Route
 from lunorash.incident import describe, report
 from lunorash.refs import check_function_path
 from lunorash.scheduler.options import RunOptions
-from lunorash.shard.client import UnexpectedError
+from lunorash.shard.answers import UnexpectedError
 from lunorash.studio.admin import guarded
 
 __all__ = ["run_route"]
