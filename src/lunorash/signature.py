@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Callable, Mapping
+from types import NoneType
 from typing import Annotated, Any, Final, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, PydanticUserError, TypeAdapter, ValidationError, create_model
@@ -56,6 +57,7 @@ class Signature:
         self._returns: type[BaseModel] | None = None
         self._model_parameter: str | None = None
         self._closed_model: type[BaseModel] | None = None
+        self._may_return_none = False
         try:
             if len(parameters) == 1 and not more and _is_model(hints.get(parameters[0].name)):
                 self._model_parameter = parameters[0].name
@@ -79,6 +81,7 @@ class Signature:
                     value_type: Any = hints.get(more[0], Any)
                     self._more = TypeAdapter(dict[str, value_type], config=_CONFIG)
             returned: Any = hints.get("return", Any)
+            self._may_return_none = returned in (Any, None, NoneType)
             if returned is not Any:
                 self._returns = create_model("Result", __config__=_RESULT, result=(returned, ...))
         except (PydanticUserError, AttributeError, NameError, TypeError, ValueError) as error:
@@ -123,6 +126,8 @@ class Signature:
         Raises:
             LunoraError: ``RESULT_INVALID`` when it is not what the annotation says, or cannot be encoded.
         """
+        if value is None and self._may_return_none:
+            return "null"
         try:
             if self._returns is not None:
                 value = self._returns.model_validate({"result": value}).model_dump(

@@ -15,7 +15,7 @@ from lunorash.scheduler.client import Scheduler
 from lunorash.scheduler.options import RunOptions
 from lunorash.scheduler.retry import RetryPolicy
 from lunorash.scheduler.store import Row
-from lunorash.shard.answers import effect_answer
+from lunorash.shard.answers import outcome_answer
 from lunorash.shard.buffered_scheduler import BufferedScheduler, NeedsAnswerError
 from lunorash.shard.calls import ShardCall
 from lunorash.shard.client import Shards
@@ -124,12 +124,15 @@ class ShardObject:
         return await self._answer(lambda: self._mutate(ShardCall.from_text(text)))
 
     async def mutate_many(self, text: str) -> str:
-        """Run mutations of jobs, each in a transaction of its own."""
+        """Run mutations of jobs, of which one that fails is undone by itself."""
 
         async def work() -> list[dict[str, Any]]:
-            outcomes = [self._outcome(call) for call in ShardCall.many_from_text(text)]
+            calls = ShardCall.many_from_text(text)
+            for _ in calls:
+                self._journal.count("mutations in company")
+            outcomes = self._shard.mutate_many(calls, self._round)
             await self._hand_over()
-            return outcomes
+            return [_outcome(call, outcome) for call, outcome in zip(calls, outcomes, strict=True)]
 
         return await self._answer(work)
 
@@ -150,16 +153,6 @@ class ShardObject:
         result = await self._shard.mutate_asking(call, self._round(), self._scheduler.ask)
         await self._hand_over()
         return result
-
-    def _outcome(self, call: ShardCall) -> dict[str, Any]:
-        self._journal.count("mutations in company")
-        try:
-            result = self._shard.mutate(call, self._round())
-        except NeedsAnswerError:
-            return {"asks": True}
-        except (LunoraError, ValueError) as error:
-            return _failure(error)
-        return effect_answer(call, result)
 
     def _round(self) -> Round:
         return Round(now=self._platform.now(), seed=self._random.getrandbits(128), answers={})
@@ -189,6 +182,14 @@ class ShardObject:
             return json.dumps({"ok": await work()})
         except (LunoraError, ValueError) as error:
             return json.dumps(_failure(error))
+
+
+def _outcome(call: ShardCall, outcome: BaseException | str) -> dict[str, Any]:
+    if isinstance(outcome, LunoraError | ValueError):
+        return _failure(outcome)
+    if isinstance(outcome, BaseException) and not isinstance(outcome, NeedsAnswerError):
+        raise outcome
+    return outcome_answer(call, outcome)
 
 
 def _failure(error: LunoraError | ValueError) -> dict[str, Any]:
@@ -222,7 +223,7 @@ class SimulatedShards:
         self._journal = journal
         self._scheduler = scheduler
         self._random = Random(f"shards {seed}")  # noqa: S311 - it has to replay
-        self._functions = FunctionTable(
+        self.functions = FunctionTable(
             {path: register(function, kind="mutation", internal=True) for path, function in _FUNCTIONS.items()}
             | {"app:ok": register(_elsewhere, kind="action", internal=True)}
         )
@@ -240,7 +241,7 @@ class SimulatedShards:
         )
 
         def build(store: ObjectStore, _: Process) -> ShardObject:
-            return ShardObject(store, self._functions, platform, self._scheduler(), self._random, self._journal)
+            return ShardObject(store, self.functions, platform, self._scheduler(), self._random, self._journal)
 
         platform.build = build
         platform.watch = lambda: self._watch(platform)

@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import Callable
 from dataclasses import asdict
+from itertools import count
 from types import SimpleNamespace
 
 from lunorash.codec import decode_json
@@ -13,7 +14,7 @@ from lunorash.crons.runs import CronRun
 from lunorash.functions import FunctionTable
 from lunorash.scheduler.settings import check_settings
 from lunorash.scheduler.store import SqliteStore
-from lunorash.shard.answers import effect_answer, failure_answer
+from lunorash.shard.answers import failure_answer, outcome_answer
 from lunorash.shard.calls import ShardCall
 from lunorash.shard.cron_leases import CronLeases
 from lunorash.shard.cron_runs import CronRuns
@@ -56,14 +57,14 @@ class ShardObject:
         return answer
 
     async def mutate_many(self, text: str) -> str:
+        if self.broken:
+            raise OSError("the object was reset")
         calls = ShardCall.many_from_text(text)
         self.batches.append(len(calls))
-        answers = [json.loads(self._answer(call.to_text(), self._shard.mutate)) for call in calls]
-        told = [
-            effect_answer(call, answer["ok"]) if "ok" in answer else answer
-            for call, answer in zip(calls, answers, strict=True)
-        ]
-        return json.dumps({"ok": told})
+        self.calls += calls
+        seeds = count(len(self.calls))
+        outcomes = self._shard.mutate_many(calls, lambda: Round(now=NOW, seed=next(seeds), answers={}))
+        return json.dumps({"ok": [outcome_answer(*each) for each in zip(calls, outcomes, strict=True)]})
 
     async def hold_cron(self, text: str) -> str:
         return await self._told("hold_cron", lambda: self.leases.hold(**decode_json(text), now=self.clock()))

@@ -225,7 +225,7 @@ class App:
             cors=parts.cors,
         )
         health = Route(method="GET", path=HEALTH_PATH, handler=_health)
-        dispatch = dispatch_route(self._job_runner, parts.scheduler)
+        dispatch = dispatch_route(self._job_runner, self._gathering, parts.scheduler)
         crons = cron_routes(
             parts.crons,
             shards=lambda request: self._shards(request.env),
@@ -296,18 +296,14 @@ class App:
 
     def _job_runner(self, request: HttpRequest) -> JobRunner:
         """What runs the jobs of one dispatch."""
-        gathering = Gathering(Shards(_bound(self._parts.shard, request.env)))
-        return self._job_runner_in(request.env, self._runner(request), gathering)
+        return self._job_runner_in(request.env, self._runner(request))
 
-    def _job_runner_in(self, env: Any, runner: FunctionRunner, gathering: Gathering | None = None) -> JobRunner:
-        return JobRunner(
-            self._functions,
-            runner,
-            env=env,
-            workflows=self._parts.workflows,
-            agents=self._parts.agents,
-            gathering=gathering,
-        )
+    def _gathering(self, request: HttpRequest) -> Gathering:
+        """What runs those of them in one call that are mutations."""
+        return Gathering(self._functions, Shards(_bound(self._parts.shard, request.env)))
+
+    def _job_runner_in(self, env: Any, runner: FunctionRunner) -> JobRunner:
+        return JobRunner(self._functions, runner, env=env, workflows=self._parts.workflows, agents=self._parts.agents)
 
     def _queue_consumer(self, queue: str, env: Any, fetch: Fetch) -> QueueConsumer:
         return QueueConsumer(queue, self._job_runner_in(env, self._runner_in(env, self.scheduler(env), fetch)))

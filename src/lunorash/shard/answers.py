@@ -8,9 +8,10 @@ from lunorash.errors import LunoraError, UnavailableError
 from lunorash.incident import describe, report, tellable, trace_of
 from lunorash.retrying import NonRetryableError, RetryAfter
 from lunorash.scheduler.completion import MAX_RESULT_BYTES
+from lunorash.shard.buffered_scheduler import NeedsAnswerError
 from lunorash.shard.calls import ShardCall
 
-__all__ = ["UnexpectedError", "effect_answer", "failure_answer", "raised_by"]
+__all__ = ["UnexpectedError", "failure_answer", "outcome_answer", "raised_by"]
 
 
 class UnexpectedError(LunoraError):
@@ -25,13 +26,26 @@ class UnexpectedError(LunoraError):
         error.detail = answer["detail"]
         return error
 
+    def told(self) -> LunoraError:
+        """What is kept with an attempt, for whoever may look at it."""
+        error = LunoraError("ATTEMPT_FAILED", self.detail)
+        error.trace = self.trace
+        return error
 
-def effect_answer(call: ShardCall, result: str) -> dict[str, Any]:
-    """What is answered of a mutation among others that has had its effect, with its result if that is wanted.
 
-    What is too large to be passed on is cut, but not so short that it would not be too large any more.
+def outcome_answer(call: ShardCall, outcome: BaseException | str) -> dict[str, Any]:
+    """What is answered of a mutation among others.
+
+    Args:
+        call: asked for it.
+        outcome: what it raised, or its result. One that is too large to be passed on is cut, but not so short that it
+            would not be too large any more.
     """
-    return {"result": result[: MAX_RESULT_BYTES + 1]} if call.wants_result else {}
+    if isinstance(outcome, NeedsAnswerError):
+        return {"asks": True}
+    if isinstance(outcome, BaseException):
+        return failure_answer(outcome)
+    return {"result": outcome[: MAX_RESULT_BYTES + 1]} if call.wants_result else {}
 
 
 def failure_answer(error: BaseException) -> dict[str, Any]:

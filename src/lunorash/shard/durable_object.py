@@ -22,8 +22,7 @@ from lunorash.scheduler.deadlines import Deadlines
 from lunorash.scheduler.durable_store import DurableStore
 from lunorash.scheduler.retry import RetryPolicy
 from lunorash.scheduler.settings import check_settings
-from lunorash.shard.answers import effect_answer, failure_answer
-from lunorash.shard.buffered_scheduler import NeedsAnswerError
+from lunorash.shard.answers import failure_answer, outcome_answer
 from lunorash.shard.calls import ShardCall
 from lunorash.shard.cron_leases import CronLeases
 from lunorash.shard.cron_runs import CronRuns
@@ -85,16 +84,17 @@ def make_shard_class(
             return await self._answer(lambda: self._mutate(ShardCall.from_text(text)))
 
         async def mutate_many(self, text: str) -> str:
-            """Run mutations of jobs, each in a transaction of its own; takes a list of `ShardCall`.
+            """Run mutations of jobs, of which one that fails is undone by itself; takes a list of `ShardCall`.
 
             Answers what became of each, with its result if that is wanted; ``{"asks": true}`` of one that nothing has
             become of, since it asks the SchedulerDO something: that is not for the others to wait for.
             """
 
             async def work() -> list[dict[str, Any]]:
-                outcomes = [self._outcome(call) for call in ShardCall.many_from_text(text)]
+                calls = ShardCall.many_from_text(text)
+                outcomes = self._shard.mutate_many(calls, self._round)
                 await self._hand_over()
-                return outcomes
+                return [outcome_answer(call, outcome) for call, outcome in zip(calls, outcomes, strict=True)]
 
             return await self._answer(work)
 
@@ -132,25 +132,15 @@ def make_shard_class(
                 await self.ctx.storage.setAlarm(_now() + delay)
 
         async def _query(self, call: ShardCall) -> str:
-            return self._shard.query(call, Round(now=_now(), seed=secrets.randbits(128), answers={}))
+            return self._shard.query(call, self._round())
 
         async def _mutate(self, call: ShardCall) -> str:
-            this = Round(now=_now(), seed=secrets.randbits(128), answers={})
             # made when it is asked: an app without a scheduler has mutations too
             result = await self._shard.mutate_asking(
-                call, this, lambda method, argument: self._scheduler().ask(method, argument)
+                call, self._round(), lambda method, argument: self._scheduler().ask(method, argument)
             )
             await self._hand_over()
             return result
-
-        def _outcome(self, call: ShardCall) -> dict[str, Any]:
-            try:
-                result = self._shard.mutate(call, Round(now=_now(), seed=secrets.randbits(128), answers={}))
-            except NeedsAnswerError:
-                return {"asks": True}
-            except BaseException as error:  # noqa: BLE001 - it comes from the body, and concerns no other
-                return failure_answer(error)
-            return effect_answer(call, result)
 
         async def _hand_over(self) -> None:
             """Send what mutations have left in the outbox."""
@@ -169,6 +159,9 @@ def make_shard_class(
                     self._shard.outbox.forget(accepted)
                 if self._shard.outbox.is_empty():
                     self.ctx.storage.deleteAlarm().close()
+
+        def _round(self) -> Round:
+            return Round(now=_now(), seed=secrets.randbits(128), answers={})
 
         def _check_ready(self) -> None:
             """Refuse to schedule what could not be handed over or run: the mutation is rolled back."""
