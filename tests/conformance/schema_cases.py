@@ -59,9 +59,9 @@ def case_jobs_of_every_older_version_are_brought_along(store: Store) -> None:
 def case_an_object_of_the_release_before_keeps_all_it_has_under_the_new_states(store: Store) -> None:
     """The table of jobs is made anew: rows, indexes and the count of what is kept come along, and jobs may expire."""
     store.execute("CREATE TABLE meta (key TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID")
-    for statement in (statement for migration in MIGRATIONS[:3] for statement in migration):
+    for statement in (statement for migration in MIGRATIONS[:4] for statement in migration):
         store.execute(statement)
-    store.execute("INSERT INTO meta VALUES ('schema_version', 3)")
+    store.execute("INSERT INTO meta VALUES ('schema_version', 4)")
     jobs = (
         ("waits", "pending", None, None),
         ("pooled", "pending", None, "imports"),
@@ -73,9 +73,10 @@ def case_an_object_of_the_release_before_keeps_all_it_has_under_the_new_states(s
         store.execute(
             """
             INSERT INTO jobs (id, incarnation, scheduled_as, target, args, state, due, scheduled_for, created, retry,
-                timeout_ms, ended, pool, priority, kind, size, numbered, shard_key, error_message)
+                timeout_ms, ended, pool, priority, kind, size, numbered, shard_key, error_message,
+                traceparent)
             VALUES (?1, 'i', 's', 'm:f', '{"a":1}', ?2, ?3, ?3, ?3, '{"max_attempts": 1}', 5, ?4, ?5, 2, 'mutation', 7,
-                1, 'shard', 'why')
+                1, 'shard', 'why', '00-trace')
             """,
             job_id,
             state,

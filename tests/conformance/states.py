@@ -85,6 +85,7 @@ def job_row(**columns: Any) -> Row:
         "expires_at": None,
         "tags": None,
         "on_complete": None,
+        "traceparent": None,
     }
     assert set(columns) <= set(row), f"no such columns: {set(columns) - set(row)}"
     return {**row, **columns}

@@ -16,6 +16,7 @@ from . import (
     cost_cases,
     engine_cases,
     history_cases,
+    journal_cases,
     listing_cases,
     many_cases,
     outage_cases,
@@ -24,6 +25,7 @@ from . import (
     pool_cases,
     pool_change_cases,
     schema_cases,
+    statistics_cases,
     store_cases,
 )
 from .state_cases import TABLE_CASES
@@ -45,6 +47,7 @@ _MODULES: Final = (
     bulk_cases,
     cost_cases,
     history_cases,
+    journal_cases,
     listing_cases,
     many_cases,
     outage_cases,
@@ -52,6 +55,7 @@ _MODULES: Final = (
     outcome_cases,
     pool_cases,
     pool_change_cases,
+    statistics_cases,
 )
 _GROUPS: Final = (*map(_cases_of, _MODULES), TABLE_CASES)
 

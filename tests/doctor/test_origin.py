@@ -74,6 +74,7 @@ def test_a_word_for_dispatch_that_does_not_exist(project: Project) -> None:
         ({"LUNORA_HISTORY": "a week"}, "history-invalid"),
         ({"LUNORA_HISTORY_LIMIT": 0}, "history-invalid"),
         ({"LUNORA_DEAD_RETENTION": "off"}, "dead-retention-invalid"),
+        ({"LUNORA_LOG": "verbose"}, "log-invalid"),
     ],
 )
 def test_sizes_of_batches_and_words_for_history_that_do_not_exist(

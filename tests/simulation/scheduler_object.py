@@ -26,6 +26,26 @@ from .journal import Journal
 __all__ = ["SchedulerObject"]
 
 
+class WatchedDispatcher(Dispatcher):
+    """Says whether it is claiming: what it has claimed is not under way before the end of that."""
+
+    claiming = False
+
+    def run_pass(self) -> None:
+        self.claiming = True
+        try:
+            super().run_pass()
+        finally:
+            self.claiming = False
+
+    def _fill(self) -> None:
+        self.claiming = True
+        try:
+            super()._fill()
+        finally:
+            self.claiming = False
+
+
 class SchedulerObject:
     """One life of the object.
 
@@ -71,7 +91,7 @@ class SchedulerObject:
             mint_id=mint,
             sizes=sizes,
         )
-        self.dispatcher = Dispatcher(
+        self.dispatcher = WatchedDispatcher(
             self.engine, transport, clock=clock, log=lambda text: journal.note("scheduler: %s", text)
         )
         self.asked: tuple[str, str] | None = None
@@ -84,7 +104,6 @@ class SchedulerObject:
             self.dispatcher.run_pass()
         except Exception as error:  # noqa: BLE001
             self._journal.violate("no pass raises", "the alarm's pass raised %r", error)
-        finally:
             self.engine.rearm(self._clock())
 
     async def begin(self, dispatch_id: str) -> bool:

@@ -94,7 +94,7 @@ class Wakes:
             reasons.append(waiting["finished"] + HISTORY_MS)
         if waiting["dead"] is not None:
             reasons.append(waiting["dead"] + DEAD_RETENTION_MS)
-        if not reasons or platform.firing:
+        if not reasons or platform.firing or platform.object.dispatcher.claiming:
             return
         latest = max(min(reasons), now + 1)
         armed = platform.storage.alarm

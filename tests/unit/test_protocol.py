@@ -84,6 +84,7 @@ def test_a_dispatch_arrives_as_it_was_sent() -> None:
             "shard_key": "tenant/42 ✓",
             "redrives": 1,
             "wants_result": False,
+            "traceparent": None,
         }
     ]
     assert type(dispatch.attempts[0].args["x"]) is float
@@ -364,8 +365,8 @@ def _split(chunks: Iterable[str]) -> tuple[list[str], str | None]:
     async def collect() -> tuple[list[str], str | None]:
         lines: list[str] = []
         try:
-            async for line in split_lines(_stream(chunks)):
-                lines.append(line)  # noqa: PERF401 - those before the error count too
+            async for some in split_lines(_stream(chunks)):
+                lines += some
         except LunoraError as error:
             return lines, error.code
         return lines, None

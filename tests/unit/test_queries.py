@@ -18,6 +18,7 @@ from lunorash.scheduler.engine import Engine
 from lunorash.scheduler.history import History, Retention
 from lunorash.scheduler.job import Dispatch, NewJob, Result
 from lunorash.scheduler.job_filter import JobFilter
+from lunorash.scheduler.journal import Journal
 from lunorash.scheduler.pooling import Pooling
 from lunorash.scheduler.retry import DEFAULT_RETRY
 from lunorash.scheduler.schema import migrate
@@ -176,7 +177,7 @@ def test_no_statement_of_the_lists_goes_through_all_jobs(filled: SqliteStore) ->
         assert len(page["jobs"]) == 10
         listing.page(store, [state], page["cursor"], 10)
     listing.find(store, "j000002")
-    bulk = Bulk(store, Pooling(store), Endings(store, History(store, Retention())), lambda: "i")
+    bulk = Bulk(store, Pooling(store), Endings(store, History(store, Retention())), lambda: "i", Journal())
     for change in ("cancel", "redrive", "drop"):
         chosen = bulk.change(change, JobFilter(), NOW, cursor=None, limit=10, dry_run=True)
         bulk.change(change, JobFilter(ended_from=1), NOW, cursor=chosen.cursor, limit=10, dry_run=True)

@@ -15,6 +15,7 @@ from lunorash.scheduler.settings import (
     check_settings,
     decode_secret,
     read_batch_sizes,
+    read_log,
     read_origin,
     read_retention,
     read_secrets,
@@ -265,3 +266,18 @@ def test_a_retention_that_cannot_be_is_refused_with_the_rule(name: str, value: A
     assert raised.value.message.startswith(f"{name} is ")
     assert rule in raised.value.message
     assert len(raised.value.message) < 300
+
+
+@pytest.mark.parametrize(
+    ("value", "level"), [(None, "all"), ("", "all"), (" all\n", "all"), ("problems", "problems"), ("off", "off")]
+)
+def test_the_log_tells_all_unless_it_is_said(value: str | None, level: str) -> None:
+    assert read_log(_env(LUNORA_LOG=value)) == level
+
+
+@pytest.mark.parametrize("value", ["ALL", "none", "0", "all off", "debug"])
+def test_another_word_for_the_log_is_refused_before_anything_is_scheduled(value: str) -> None:
+    env = _env(LUNORA_ORIGIN_URL="https://a.example", LUNORA_SCHEDULER_SECRET=_GOOD, LUNORA_LOG=value)
+    with pytest.raises(LunoraError, match="problems") as raised:
+        check_settings(env)
+    assert raised.value.code == "LOG_INVALID"

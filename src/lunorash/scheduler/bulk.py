@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 from lunorash.errors import LunoraError, shown
@@ -16,6 +16,7 @@ from lunorash.scheduler import queries
 from lunorash.scheduler.endings import Endings
 from lunorash.scheduler.job import State
 from lunorash.scheduler.job_filter import Change, Changed, JobFilter, check_limit
+from lunorash.scheduler.journal import Event, Journal
 from lunorash.scheduler.pooling import Pooling
 from lunorash.scheduler.store import Row, Store
 from lunorash.scheduler.walking import Place, jobs_behind
@@ -26,7 +27,7 @@ MAX_SCANNED: Final = 2_000
 """Jobs that one call looks at."""
 
 _BATCH: Final = 100
-_COLUMNS: Final = "id, target, state, pool, error_code, created, due, ended, cancel_requested"
+_COLUMNS: Final = "id, incarnation, target, state, pool, error_code, created, due, ended, cancel_requested, traceparent"
 
 # What waits comes first: if it is claimed between two calls, it is met among those that run.
 _STATES: Final[dict[Change, tuple[State, ...]]] = {
@@ -44,13 +45,17 @@ class Bulk:
         pooling: hears of jobs that have changed.
         endings: hears of those that are canceled.
         mint_id: mints incarnations.
+        journal: hears of them too.
     """
 
-    def __init__(self, store: Store, pooling: Pooling, endings: Endings, mint_id: Callable[[], str]) -> None:
+    def __init__(
+        self, store: Store, pooling: Pooling, endings: Endings, mint_id: Callable[[], str], journal: Journal
+    ) -> None:
         self._store = store
         self._pooling = pooling
         self._endings = endings
         self._mint_id = mint_id
+        self._journal = journal
 
     def change(
         self, change: Change, wanted: JobFilter, now: int, *, cursor: str | None, limit: int, dry_run: bool
@@ -82,7 +87,7 @@ class Bulk:
                 end = place
                 break
         if chosen and not dry_run:
-            self._apply(change, [row["id"] for row in chosen], now)
+            self._apply(change, chosen, now)
             for pool in {row["pool"] for row in chosen}:
                 self._pooling.changed(pool)
         return Changed(
@@ -111,18 +116,25 @@ class Bulk:
                     here = here.at(row)
                     yield here, row
 
-    def _apply(self, change: Change, chosen: Sequence[str], now: int) -> None:
-        ids = json.dumps(chosen)
+    def _apply(self, change: Change, chosen: Sequence[Row], now: int) -> None:
+        ids = json.dumps([row["id"] for row in chosen])
         if change == "cancel":
             canceled = self._store.execute(queries.CANCEL_ALL_PENDING, now, ids)
             self._endings.ended(canceled, "canceled", now)
             self._store.execute(queries.REQUEST_ALL_CANCELS, ids)
+            self._tell("canceled", (row for row in chosen if row["state"] == "pending"), now)
         elif change == "redrive":
-            incarnations = json.dumps({job_id: self._mint_id() for job_id in chosen})
-            self._store.execute(queries.REDRIVE_ALL, incarnations, now)
+            incarnations = {row["id"]: self._mint_id() for row in chosen}
+            self._store.execute(queries.REDRIVE_ALL, json.dumps(incarnations), now)
+            self._tell("redriven", ({**row, "incarnation": incarnations[row["id"]]} for row in chosen), now)
         else:
             self._store.execute(queries.DROP_ALL_DEAD, ids)
             self._store.execute(queries.DELETE_ATTEMPTS, ids)
+            self._tell("dropped", chosen, now)
+
+    def _tell(self, event: Event, jobs: Iterable[Row], now: int) -> None:
+        for job in jobs:
+            self._journal.happened(event, job, now)
 
 
 def _states(change: Change, wanted: JobFilter) -> Sequence[State]:

@@ -14,6 +14,7 @@ from lunorash.scheduler.completion import examples
 from lunorash.scheduler.job import NewJob
 from lunorash.scheduler.options import Delay, Instant, RunOptions, delay_ms, instant_ms
 from lunorash.scheduler.retry import DEFAULT_RETRY
+from lunorash.traceparent import current_traceparent
 from lunorash.values import plain
 
 __all__ = ["MAX_CALLS", "MAX_CALLS_BYTES", "Catalog", "JobCall", "check_call", "check_options", "make_job", "make_jobs"]
@@ -154,6 +155,7 @@ def make_job(
         expires_at=options.expires_ms,
         tags=json.dumps(options.tags, ensure_ascii=False) if options.tags else None,
         on_complete=_on_complete(options.on_complete, catalog),
+        traceparent=current_traceparent(),
     ).to_dict()
 
 

@@ -20,9 +20,11 @@ from lunorash.scheduler.bulk import Bulk
 from lunorash.scheduler.claiming import LEASE_MS, UNCONFIGURED, Claiming
 from lunorash.scheduler.endings import Endings
 from lunorash.scheduler.history import History, Retention
+from lunorash.scheduler.ids import mint_span
 from lunorash.scheduler.inserting import Inserting
 from lunorash.scheduler.job import Dispatch, NewJob, OutboxRow, Result
 from lunorash.scheduler.job_filter import MAX_CHANGED, Change, Changed, JobFilter
+from lunorash.scheduler.journal import Journal
 from lunorash.scheduler.pooling import Pooling
 from lunorash.scheduler.pruning import Pruning
 from lunorash.scheduler.settling import PROBE, Settling
@@ -50,6 +52,8 @@ class Engine:
         room: how many dispatches may be started now.
         random: numbers in [0, 1).
         mint_id: mints ids of dispatches and incarnations.
+        mint_span: mints ids of spans, 16 hexadecimal digits.
+        journal: hears what happens to jobs.
         sizes: the most that one dispatch carries.
         retention: how long what has come to rest is kept.
     """
@@ -63,6 +67,8 @@ class Engine:
         room: Callable[[], int],
         random: Callable[[], float],
         mint_id: Callable[[], str],
+        mint_span: Callable[[], str] = mint_span,
+        journal: Journal | None = None,
         origin_problem: str = "no origin is configured",
         sizes: BatchSizes = BatchSizes(),  # noqa: B008 - it is immutable
         retention: Retention = Retention(),  # noqa: B008
@@ -77,18 +83,23 @@ class Engine:
         self._starting = 0
         self.breaker = Breaker(store, random)
         self._pooling = Pooling(store)
+        self._journal = Journal() if journal is None else journal
         self._history = History(store, retention)
         self._endings = Endings(store, self._history)
-        self._inserting = Inserting(store, self._pooling, self._endings)
-        self._bulk = Bulk(store, self._pooling, self._endings, mint_id)
-        self._settling = Settling(store, self.breaker, self._pooling, self._endings, random, retention=retention)
+        self._inserting = Inserting(store, self._pooling, self._endings, self._journal)
+        self._bulk = Bulk(store, self._pooling, self._endings, mint_id, self._journal)
+        self._settling = Settling(
+            store, self.breaker, self._pooling, self._endings, self._journal, random, retention=retention
+        )
         self._pruning = Pruning(store, self._history)
         self._claiming = Claiming(
             store,
             self.breaker,
             self._pooling,
             self._settling,
+            self._journal,
             mint_id=mint_id,
+            mint_span=mint_span,
             origin=self._origin,
             origin_problem=origin_problem,
             sizes=sizes,
@@ -162,6 +173,7 @@ class Engine:
             redriven = self._store.execute(queries.REDRIVE, self._mint_id(), now, job_id)
             for row in redriven:
                 self._pooling.changed(row["pool"])
+                self._journal.happened("redriven", row, now)
             return bool(redriven)
 
         return self._change(work, now)
@@ -171,6 +183,8 @@ class Engine:
 
         def work() -> bool:
             dropped = self._store.execute(queries.DROP_DEAD, job_id)
+            for row in dropped:
+                self._journal.happened("dropped", row, now)
             if dropped:
                 self._store.execute(queries.DELETE_ATTEMPTS, json.dumps([job_id]))
             return bool(dropped)
@@ -256,10 +270,12 @@ class Engine:
         """The receiver is alive: its lease starts anew."""
         self._change(lambda: self._store.execute(queries.RENEW, now + LEASE_MS, dispatch_id), now)
 
-    def complete(self, dispatch_id: str, now: int) -> None:
-        """The stream came to its end line: whatever it did not settle is unknown."""
+    def complete(self, dispatch_id: str, now: int, results: Sequence[Result] = ()) -> None:
+        """The stream came to its end line, with some last results: whatever it did not settle is unknown."""
 
         def work() -> None:
+            if results:
+                self._settling.record(dispatch_id, results, now)
             for row in self._store.execute(queries.CLOSE_UNBEGUN, dispatch_id):
                 self._settling.never_began(row, "the answer came from somebody who had not asked whether to begin", now)
             for row in self._store.execute(queries.CLOSE_DISPATCH, dispatch_id):
@@ -311,17 +327,16 @@ class Engine:
 
     def next_wake(self, now: int) -> int | None:
         """The earliest reason to wake, in epoch milliseconds; None if there is none."""
+        seen = self._store.execute(queries.WHEN_TO_WAKE)[0]
         reasons: list[int] = []
-        dispatches = self._store.execute(queries.OPEN_DISPATCHES)[0]
-        if dispatches["open"]:
+        if seen["open"]:
             # keeps the object awake while attempts run, and notices dead streams
-            reasons.append(min(dispatches["lease"], now + KEEP_AWAKE_MS))
-        if self._free(dispatches["open"]) > 0:
-            due = self._pooling.next_due()
-            if due is not None:
-                probe_at = self.breaker.look(self._origin).probe_at
-                reasons.append(due if probe_at is None else max(due, probe_at))
-        prune_at = self._pruning.next_due()
+            reasons.append(min(seen["lease"], now + KEEP_AWAKE_MS))
+        due = min((at for at in (seen["due"], seen["ready_at"]) if at is not None), default=None)
+        if due is not None and self._free(seen["open"]) > 0:
+            probe_at = self.breaker.look(self._origin).probe_at
+            reasons.append(due if probe_at is None else max(due, probe_at))
+        prune_at = self._pruning.next_due(seen)
         if prune_at is not None:
             reasons.append(prune_at)
         return min(reasons, default=None)
@@ -342,15 +357,18 @@ class Engine:
 
         self._changing = True
         try:
-            return self._store.transaction(body)
+            result = self._store.transaction(body)
         except BaseException:
             self._alarm.forget()
+            self._journal.forget()
             raise
         finally:
             self._changing, self._starting = False, 0
             self._endings.forget()
             self._history.forget()
             self._pooling.forget()
+        self._journal.tell()
+        return result
 
     def _free(self, open_dispatches: int) -> int:
         """How many dispatches may still be opened; those of this operation have not reached the wire yet."""
@@ -373,6 +391,7 @@ class Engine:
             self._inserting.insert(refused, now, called, numbered=True)
             dead = self._store.execute(queries.REFUSE, now, error.code, error.message, refused.id)
             self._endings.ended(dead, "dead", now)
+            self._journal.happened("dead", refused.to_dict(), now, code=error.code)
 
     def _claim(self, now: int) -> list[Dispatch]:
         open_dispatches: int = self._store.execute(queries.OPEN_DISPATCHES)[0]["open"]

@@ -10,6 +10,7 @@ from lunorash.errors import LunoraError
 from lunorash.scheduler import queries
 from lunorash.scheduler.endings import Endings
 from lunorash.scheduler.job import NewJob
+from lunorash.scheduler.journal import Journal
 from lunorash.scheduler.pooling import Pooling
 from lunorash.scheduler.store import Store, Value
 
@@ -30,12 +31,14 @@ class Inserting:
         store: where the rows are.
         pooling: hears of jobs that come.
         endings: hears of those that are canceled at once.
+        journal: hears of them too.
     """
 
-    def __init__(self, store: Store, pooling: Pooling, endings: Endings) -> None:
+    def __init__(self, store: Store, pooling: Pooling, endings: Endings, journal: Journal) -> None:
         self._store = store
         self._pooling = pooling
         self._endings = endings
+        self._journal = journal
 
     def insert(self, job: NewJob, now: int, called: int, *, numbered: bool = False) -> None:
         """Store a job, unless it is here already.
@@ -56,6 +59,7 @@ class Inserting:
             raise _duplicate(job.id, held[0]["state"])
         self._store.execute(queries.INSERT, *_columns(job, now, numbered=numbered))
         self._pooling.join(job.pool)
+        self._journal.scheduled([job], now)
         if self._store.execute(queries.BURIED_AFTER, job.id, called):
             self.cancel(job.id, now)
 
@@ -64,6 +68,7 @@ class Inserting:
         canceled = self._store.execute(queries.CANCEL_PENDING, now, job_id)
         for row in canceled:
             self._pooling.changed(row["pool"])
+            self._journal.happened("canceled", row, now)
         self._endings.ended(canceled, "canceled", now)
         return bool(canceled)
 
@@ -110,6 +115,7 @@ class Inserting:
         self._store.execute(queries.INSERT_ALL, f"[{','.join(text for _, text in fresh)}]")
         for pool in {job.pool for job, _ in fresh}:
             self._pooling.join(pool)
+        self._journal.scheduled([job for job, _ in fresh], now)
         for row in self._store.execute(queries.BURIED_AFTER_OF, json.dumps([job.id for job, _ in fresh]), now):
             self.cancel(row["id"], now)
         return said
@@ -153,6 +159,7 @@ def _columns(job: NewJob, now: int, *, numbered: bool) -> tuple[Value, ...]:
         job.kind,
         len(job.args.encode()),
         int(numbered),
+        job.traceparent,
         job.expires_at,
         job.tags,
         job.on_complete,

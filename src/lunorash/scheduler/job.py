@@ -32,7 +32,7 @@ class NewJob:
     ``charged`` is how many attempts it has used up elsewhere, such as a cron's tick that failed: they bear the first
     numbers, and count against its policy. ``scheduled_for`` is when it was to run then; None for a job that is new, and
     is to run when it is due. ``kind`` is what its function was when it was scheduled, None if that is not known, or if
-    it is no function: it decides with whom the job travels, and not how it is run.
+    it is no function: it decides with whom the job travels, and not how it is run. ``traceparent`` is of whoever asked.
 
     ``expires_at`` is when it is too late to start it, in epoch milliseconds. ``tags`` and ``on_complete`` are JSON, as
     they are stored: a list of texts, and ``{"target", "kind"}`` of a function.
@@ -51,6 +51,7 @@ class NewJob:
     pool: str | None = None
     priority: int = 0
     kind: Kind | None = None
+    traceparent: str | None = None
     expires_at: int | None = None
     tags: str | None = None
     on_complete: str | None = None
@@ -65,7 +66,7 @@ class NewJob:
         return {name: value for name, value in fields.items() if value is not None or name not in _NEW_FIELDS}
 
 
-_NEW_FIELDS: Final = frozenset({"expires_at", "tags", "on_complete"})
+_NEW_FIELDS: Final = frozenset({"traceparent", "expires_at", "tags", "on_complete"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,6 +111,7 @@ class Attempt:
     timeout_ms: int
     shard_key: str | None
     wants_result: bool = False
+    traceparent: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Iterable, Sequence
+from itertools import takewhile
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
@@ -74,10 +75,17 @@ class ReceivedAttempt(_Wire):
     shard_key: str | None = None
     redrives: int = 0
     wants_result: bool = False
+    traceparent: str | None = None
 
     def as_job(self) -> Job:
         """The job as its function is told of it."""
-        return Job(id=self.job, incarnation=self.incarnation, attempt=self.number, scheduled_for=self.scheduled_for)
+        return Job(
+            id=self.job,
+            incarnation=self.incarnation,
+            attempt=self.number,
+            scheduled_for=self.scheduled_for,
+            traceparent=self.traceparent,
+        )
 
 
 class DispatchBody(_Wire):
@@ -156,6 +164,8 @@ def _encode_attempt(attempt: Attempt) -> str:
     }
     if attempt.wants_result:
         fields["wants_result"] = True
+    if attempt.traceparent is not None:
+        fields["traceparent"] = attempt.traceparent
     return f'{json.dumps(fields)[:-1]}, "args": {attempt.args}}}'
 
 
@@ -245,8 +255,10 @@ def read_line(line: str) -> Results | Heartbeat | End:
     return event
 
 
-async def split_lines(chunks: AsyncIterator[str]) -> AsyncIterator[str]:
-    """Cut a stream of text into lines. What follows the last line break is not a line: it was cut.
+async def split_lines(chunks: AsyncIterator[str]) -> AsyncIterator[list[str]]:
+    """Cut a stream of text into lines: those that come together, again and again.
+
+    What follows the last line break is not a line: it was cut.
 
     Raises:
         LunoraError: ``BAD_REQUEST`` for a line longer than any receiver writes.
@@ -254,15 +266,11 @@ async def split_lines(chunks: AsyncIterator[str]) -> AsyncIterator[str]:
     rest = ""
     async for chunk in chunks:
         *lines, rest = (rest + chunk).split("\n")
-        for line in lines:
-            _check_length(line)
-            yield line
-        _check_length(rest)
-
-
-def _check_length(line: str) -> None:
-    if len(line) > MAX_LINE:
-        raise LunoraError("BAD_REQUEST", f"a line of the answer is longer than {MAX_LINE:,} characters")
+        short = [*takewhile(lambda line: len(line) <= MAX_LINE, lines)]
+        if short:
+            yield short
+        if len(short) < len(lines) or len(rest) > MAX_LINE:
+            raise LunoraError("BAD_REQUEST", f"a line of the answer is longer than {MAX_LINE:,} characters")
 
 
 def _first(error: ValidationError) -> str:

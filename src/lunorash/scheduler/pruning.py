@@ -7,7 +7,7 @@ from typing import Final
 
 from lunorash.scheduler import queries
 from lunorash.scheduler.history import History
-from lunorash.scheduler.store import Store
+from lunorash.scheduler.store import Row, Store
 
 __all__ = ["PRUNED_PER_PASS", "TOMBSTONE_MS", "Pruning"]
 
@@ -39,7 +39,7 @@ class Pruning:
         Returns:
             how many were deleted of those that were kept, at most `PRUNED_PER_PASS`.
         """
-        due = self.next_due()
+        due = self.next_due(self._store.execute(queries.WHEN_TO_WAKE)[0])
         if due is None or due > now:
             return 0
         kept = self._history.retention
@@ -60,11 +60,14 @@ class Pruning:
             self._store.execute(queries.DELETE_ATTEMPTS, row["jobs"])
         return len(pruned)
 
-    def next_due(self) -> int | None:
-        """When there is something to delete next, in epoch milliseconds, 0 for at once; None if there never is."""
+    def next_due(self, seen: Row) -> int | None:
+        """When there is something to delete next, in epoch milliseconds, 0 for at once; None if there never is.
+
+        Args:
+            seen: what `queries.WHEN_TO_WAKE` has found.
+        """
         kept = self._history.retention
-        oldest = self._store.execute(queries.OLDEST)[0]
-        if oldest["kept"] > kept.history_limit:
+        if seen["kept"] > kept.history_limit:
             return 0
         rest_for = {
             "succeeded": kept.succeeded_ms,
@@ -74,4 +77,4 @@ class Pruning:
             "remembered": 0,
             "buried": TOMBSTONE_MS,
         }
-        return min((oldest[what] + time for what, time in rest_for.items() if oldest[what] is not None), default=None)
+        return min((seen[what] + time for what, time in rest_for.items() if seen[what] is not None), default=None)

@@ -140,6 +140,16 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
         """,
     ),
     (
+        "ALTER TABLE jobs ADD COLUMN traceparent TEXT",  # of the request that scheduled it; null = not traced
+        # Written every second in which something happens; deleted a day later, but for the totals.
+        """
+        CREATE TABLE statistics (
+            minute INTEGER PRIMARY KEY,  -- epoch ms of its beginning; 0 = the totals, by pool
+            counts TEXT NOT NULL         -- JSON
+        ) STRICT
+        """,
+    ),
+    (
         # A job may expire: the states are a check of the table, which SQLite only changes by making it anew. Columns
         # that are new: expires_at, tags, on_complete.
         """
@@ -176,6 +186,7 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
             kind              TEXT,
             size              INTEGER,
             numbered          INTEGER NOT NULL DEFAULT 0,
+            traceparent       TEXT,
             expires_at        INTEGER,  -- epoch ms; from then on it is not started any more
             tags              TEXT,     -- JSON list of texts, sorted, none twice; null for none
             on_complete       TEXT      -- JSON of the function to call when it ends, {"target", "kind"}
@@ -185,11 +196,13 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
         INSERT INTO jobs_with_outcomes
             (id, incarnation, scheduled_as, target, args, state, due, scheduled_for, created, retry, timeout_ms,
              shard_key, attempt, charged, redrives, dispatch, cancel_requested, alone, cut_offs, refunded_at, suspected,
-             unavailable_since, started, ended, error_code, error_message, pool, priority, kind, size, numbered)
+             unavailable_since, started, ended, error_code, error_message, pool, priority, kind, size, numbered,
+             traceparent)
         SELECT
             id, incarnation, scheduled_as, target, args, state, due, scheduled_for, created, retry, timeout_ms,
             shard_key, attempt, charged, redrives, dispatch, cancel_requested, alone, cut_offs, refunded_at, suspected,
-            unavailable_since, started, ended, error_code, error_message, pool, priority, kind, size, numbered
+            unavailable_since, started, ended, error_code, error_message, pool, priority, kind, size, numbered,
+            traceparent
         FROM jobs
         """,
         "DROP TABLE jobs",

@@ -14,12 +14,14 @@ from urllib.parse import urlsplit
 from lunorash.errors import LunoraError, shown
 from lunorash.scheduler.batching import MAX_ACTIONS, MAX_MUTATIONS, BatchSizes
 from lunorash.scheduler.history import DEAD_RETENTION_MS, HISTORY_LIMIT, HISTORY_MS, KNOWN_MS, Retention
+from lunorash.scheduler.journal import LEVELS, Level
 
 __all__ = [
     "MIN_SECRET_BYTES",
     "check_settings",
     "decode_secret",
     "read_batch_sizes",
+    "read_log",
     "read_loopback",
     "read_origin",
     "read_retention",
@@ -37,13 +39,15 @@ def check_settings(env: Any) -> None:
     """Refuse to schedule while the deployment's settings would keep the job from running.
 
     Raises:
-        LunoraError: what `read_origin`, `read_secrets`, `read_loopback`, `read_batch_sizes` and `read_retention` raise.
+        LunoraError: what `read_origin`, `read_secrets`, `read_loopback`, `read_batch_sizes`, `read_retention` and
+            `read_log` raise.
     """
     read_origin(env)
     read_secrets(env)
     read_loopback(env)
     read_batch_sizes(env)
     read_retention(env)
+    read_log(env)
 
 
 def read_origin(env: Any) -> str:
@@ -198,6 +202,19 @@ def _text(env: Any, name: str) -> str:
         return ""
     readable = isinstance(given, str | int) and not isinstance(given, bool)
     return str(given).strip() if readable else f"a {type(given).__name__}"
+
+
+def read_log(env: Any) -> Level:
+    """Which transitions of jobs the log tells: ``LUNORA_LOG=all``, the default, ``problems`` or ``off``.
+
+    Raises:
+        LunoraError: ``LOG_INVALID`` for another word.
+    """
+    value = _read(env, "LUNORA_LOG") or "all"
+    for level in LEVELS:
+        if value == level:
+            return level
+    raise LunoraError("LOG_INVALID", f"LUNORA_LOG is {shown(value)}; it must be all (the default), problems or off")
 
 
 def decode_secret(secret: str, name: str) -> bytes:

@@ -11,6 +11,7 @@ from lunorash.scheduler.breaker import Breaker
 from lunorash.scheduler.endings import Endings
 from lunorash.scheduler.history import KNOWN_MS, Retention
 from lunorash.scheduler.job import Result
+from lunorash.scheduler.journal import Journal
 from lunorash.scheduler.pooling import Pooling
 from lunorash.scheduler.store import Row, Store
 from lunorash.scheduler.verdict import Event, Failed, NeverBegan, Refused, Succeeded, Unavailable, Verdict, judge
@@ -31,16 +32,18 @@ class Settling:
         breaker: told when an origin does not take what it is sent.
         pooling: told when a job leaves its slot.
         endings: hears of jobs that come to rest.
+        journal: hears how attempts ended.
         random: numbers in [0, 1), for the jitter of retries.
         retention: says whether jobs that have succeeded are kept.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0917 - the parts of the engine
         self,
         store: Store,
         breaker: Breaker,
         pooling: Pooling,
         endings: Endings,
+        journal: Journal,
         random: Callable[[], float],
         *,
         retention: Retention,
@@ -48,6 +51,7 @@ class Settling:
         self._store = store
         self._breaker = breaker
         self._pooling = pooling
+        self._journal = journal
         self._random = random
         self._endings = endings
         self._history = retention.history_ms > 0
@@ -99,6 +103,7 @@ class Settling:
         for job, event in ends:
             verdict = judge(job, event, now=now, random=self._random)
             self._pooling.changed(job["pool"])
+            self._journal.ended(job, verdict, now, ran=isinstance(event, Succeeded | Failed))
             if verdict.state == "succeeded" and isinstance(event, Succeeded):
                 succeeded.append(job)
                 results[job["id"]] = event
@@ -112,6 +117,7 @@ class Settling:
         expired = self._store.execute(queries.EXPIRE, now, "JOB_EXPIRED", _TOO_LATE, _ids(jobs))
         for row in expired:
             self._pooling.changed(row["pool"])
+            self._journal.happened("expired", row, now, code="JOB_EXPIRED")
         self._endings.ended(expired, "expired", now)
 
     def _succeed(self, jobs: Sequence[Row], results: Mapping[str, Succeeded], now: int) -> None:

@@ -14,6 +14,7 @@ from lunorash.errors import LunoraError, shown
 from lunorash.functions import FunctionTable
 from lunorash.http import Handler, HttpAnswer, HttpRequest, Route
 from lunorash.scheduler.client import Scheduler
+from lunorash.scheduler.object_stub import object_stub
 from lunorash.server.api import Api, AuthorizeShard
 from lunorash.server.auth import Authenticate
 from lunorash.server.cors import Cors
@@ -29,6 +30,7 @@ from lunorash.shard.schema import Migration
 from lunorash.studio.admin import ADMIN_ROUTES
 from lunorash.studio.bulk_routes import BULK_ROUTES
 from lunorash.studio.cron_routes import cron_routes
+from lunorash.studio.metrics_route import METRICS_ROUTES
 from lunorash.studio.run_route import run_route
 
 __all__ = ["App", "AppBuilder", "define_app"]
@@ -233,7 +235,8 @@ class App:
         )
         run = run_route(self._functions, self._runner)
         table: dict[str, dict[str, Handler]] = {}
-        for route in (health, *ADMIN_ROUTES, *BULK_ROUTES, *crons, run, dispatch, *api.routes(), *parts.routes):
+        admin = (*ADMIN_ROUTES, *BULK_ROUTES, *METRICS_ROUTES, *crons, run)
+        for route in (health, *admin, dispatch, *api.routes(), *parts.routes):
             table.setdefault(route.path, {})[route.method] = route.handler
         self.routes: Mapping[str, Mapping[str, Handler]] = MappingProxyType(table)
 
@@ -267,7 +270,7 @@ class App:
                     "there is no binding to a SchedulerDO; bind the class as SCHEDULER under durable_objects in "
                     "wrangler.jsonc and build the app with .scheduler(namespace=lambda env: env.SCHEDULER)",
                 )
-            return namespace.get(namespace.idFromName(self._parts.instance_name))
+            return object_stub(namespace, self._parts.instance_name)
 
         return Scheduler(stub, catalog=self._functions)
 

@@ -52,6 +52,7 @@ class Gathering:
                 auth=Auth(),
                 job=attempt.as_job(),
                 wants_result=attempt.wants_result,
+                traceparent=attempt.traceparent,
             )
             for attempt in attempts
         ]
