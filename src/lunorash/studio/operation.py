@@ -86,9 +86,7 @@ class Operation:
                 get = self.method == "GET"
                 asked = read_query(request, self.asks) if get else await read_body(request, self.asks)
             told = await self.handler(request, asked)
-            return (
-                told if isinstance(told, HttpAnswer) else HttpAnswer(encoded=told.model_dump_json(exclude_unset=True))
-            )
+            return told if isinstance(told, HttpAnswer) else HttpAnswer(body=told.model_dump(exclude_unset=True))
 
         return handle
 
