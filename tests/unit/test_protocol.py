@@ -80,6 +80,7 @@ def test_a_dispatch_arrives_as_it_was_sent() -> None:
             "timeout_ms": 600_000,
             "shard_key": "tenant/42 ✓",
             "redrives": 1,
+            "traceparent": None,
         }
     ]
     assert type(dispatch.attempts[0].args["x"]) is float

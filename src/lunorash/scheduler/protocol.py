@@ -72,10 +72,17 @@ class ReceivedAttempt(_Wire):
     timeout_ms: int
     shard_key: str | None = None
     redrives: int = 0
+    traceparent: str | None = None
 
     def as_job(self) -> Job:
         """The job as its function is told of it."""
-        return Job(id=self.job, incarnation=self.incarnation, attempt=self.number, scheduled_for=self.scheduled_for)
+        return Job(
+            id=self.job,
+            incarnation=self.incarnation,
+            attempt=self.number,
+            scheduled_for=self.scheduled_for,
+            traceparent=self.traceparent,
+        )
 
 
 class DispatchBody(_Wire):
@@ -136,7 +143,7 @@ def encode_dispatch(dispatch: Dispatch, *, audience: str, instance: str) -> byte
 
 
 def _encode_attempt(attempt: Attempt) -> str:
-    fields = {
+    fields: dict[str, Any] = {
         "job": attempt.job,
         "incarnation": attempt.incarnation,
         "number": attempt.number,
@@ -146,6 +153,8 @@ def _encode_attempt(attempt: Attempt) -> str:
         "shard_key": attempt.shard_key,
         "redrives": attempt.redrives,
     }
+    if attempt.traceparent is not None:
+        fields["traceparent"] = attempt.traceparent
     return f'{json.dumps(fields)[:-1]}, "args": {attempt.args}}}'
 
 

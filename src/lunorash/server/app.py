@@ -14,6 +14,7 @@ from lunorash.errors import LunoraError, shown
 from lunorash.functions import FunctionTable
 from lunorash.http import Handler, HttpAnswer, HttpRequest, Route
 from lunorash.scheduler.client import Scheduler
+from lunorash.scheduler.object_stub import object_stub
 from lunorash.server.api import Api, AuthorizeShard
 from lunorash.server.auth import Authenticate
 from lunorash.server.cors import Cors
@@ -27,6 +28,7 @@ from lunorash.shard.client import Shards
 from lunorash.shard.gathering import Gathering
 from lunorash.shard.schema import Migration
 from lunorash.studio.admin import AdminParts, admin_routes
+from lunorash.studio.metrics_route import METRICS_ROUTES
 
 __all__ = ["App", "AppBuilder", "define_app"]
 
@@ -235,6 +237,7 @@ class App:
             )
         )
         table: dict[str, dict[str, Handler]] = {}
+        admin = [*admin, *METRICS_ROUTES]
         for route in (health, *admin, dispatch, *api.routes(), *parts.routes):
             table.setdefault(route.path, {})[route.method] = route.handler
         self.routes: Mapping[str, Mapping[str, Handler]] = MappingProxyType(table)
@@ -269,7 +272,7 @@ class App:
                     "there is no binding to a SchedulerDO; bind the class as SCHEDULER under durable_objects in "
                     "wrangler.jsonc and build the app with .scheduler(namespace=lambda env: env.SCHEDULER)",
                 )
-            return namespace.get(namespace.idFromName(self._parts.instance_name))
+            return object_stub(namespace, self._parts.instance_name)
 
         return Scheduler(stub, catalog=self._functions)
 

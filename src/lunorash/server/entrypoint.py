@@ -19,6 +19,7 @@ from lunorash.incident import report
 from lunorash.scheduler.client import Scheduler
 from lunorash.server.cron_trigger import Fired
 from lunorash.server.queue_consumer import Delivery, QueueConsumer
+from lunorash.traceparent import read_traceparent, tracing
 
 __all__ = ["make_entrypoint"]
 
@@ -48,7 +49,8 @@ def make_entrypoint(
         async def fetch(self, request: Any) -> Any:
             """Answer a request."""
             body = _Body(request.js_object)
-            answer = await _answer(routes, _read(request, self.env, body, scheduler))
+            with tracing(read_traceparent(body.headers.get("traceparent"))):
+                answer = await _answer(routes, _read(request, self.env, body, scheduler))
             await body.discard()
             return _respond(answer, self.ctx)
 
