@@ -83,6 +83,7 @@ def job_row(**columns: Any) -> Row:
         "size": 2,
         "numbered": 0,
         "traceparent": None,
+        "tags": None,
     }
     assert set(columns) <= set(row), f"no such columns: {set(columns) - set(row)}"
     return {**row, **columns}

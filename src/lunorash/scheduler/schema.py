@@ -149,6 +149,7 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
         ) STRICT
         """,
     ),
+    ("ALTER TABLE jobs ADD COLUMN tags TEXT",),  # JSON list; null = none
 )
 """Numbered from 1. Add to the end, never change one that was released."""
 
