@@ -26,6 +26,7 @@ __all__ = [
     "PrefixField",
     "QueryInstant",
     "Told",
+    "number_of",
     "read_body",
     "read_query",
 ]
@@ -46,7 +47,7 @@ class Told(BaseModel):
     model_config = ConfigDict(frozen=True, hide_input_in_errors=True, defer_build=True)
 
 
-def _number(text: Any) -> Any:
+def number_of(text: Any) -> Any:
     """A number of a query; what is none stays text, which is refused by its rule."""
     return int(text) if isinstance(text, str) and _DIGITS.fullmatch(text) else text
 
@@ -60,8 +61,8 @@ CapField = Annotated[
     BeforeValidator(check_max_concurrency),
     WithJsonSchema({"type": "integer", "minimum": 1, "maximum": MAX_CONCURRENCY}),
 ]
-LimitField = Annotated[int, Field(ge=1, le=100), BeforeValidator(_number)]
-QueryInstant = Annotated[int, Field(ge=0, le=MAX_INSTANT_MS), BeforeValidator(_number)]
+LimitField = Annotated[int, Field(ge=1, le=100), BeforeValidator(number_of)]
+QueryInstant = Annotated[int, Field(ge=0, le=MAX_INSTANT_MS), BeforeValidator(number_of)]
 InstantField = (
     Annotated[int, Field(le=MAX_INSTANT_MS)] | Annotated[float, Field(le=MAX_INSTANT_MS, allow_inf_nan=False)]
 )
