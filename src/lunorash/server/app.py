@@ -28,7 +28,7 @@ from lunorash.shard.client import Shards
 from lunorash.shard.gathering import Gathering
 from lunorash.shard.schema import Migration
 from lunorash.studio.admin import AdminParts, admin_routes
-from lunorash.studio.metrics_route import METRICS_ROUTES
+from lunorash.studio.metrics_route import METRICS_ROUTE
 
 __all__ = ["App", "AppBuilder", "define_app"]
 
@@ -237,8 +237,7 @@ class App:
             )
         )
         table: dict[str, dict[str, Handler]] = {}
-        admin = [*admin, *METRICS_ROUTES]
-        for route in (health, *admin, dispatch, *api.routes(), *parts.routes):
+        for route in (health, *admin, METRICS_ROUTE, dispatch, *api.routes(), *parts.routes):
             table.setdefault(route.path, {})[route.method] = route.handler
         self.routes: Mapping[str, Mapping[str, Handler]] = MappingProxyType(table)
 
