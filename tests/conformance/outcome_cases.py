@@ -288,8 +288,12 @@ def case_history_is_bounded_and_its_oldest_go_first_a_hundred_at_a_time(store: S
     for number in range(120):
         assert rig.at(SECOND + number).cancel(f"j{number:03}")
     assert rig.rows("SELECT kept FROM history") == [{"kept": 125}]
-    assert rig.alarm_set_by(lambda: rig.engine.rearm(START + rig.now)) == rig.now + 1
-    assert (rig.prune(), rig.prune(), rig.prune()) == (100, 15, 0)
+    assert rig.alarm_set_by(lambda: rig.engine.rearm(START + rig.now)) == 10 * MINUTE + 1
+    assert rig.at(10 * MINUTE).prune() == 0, "the calls that scheduled them may still be repeated"
+    assert rig.at(10 * MINUTE + 3).prune() == 3
+    assert rig.alarm_set_by(lambda: rig.engine.rearm(START + rig.now)) == 10 * MINUTE + 4
+    rig.at(20 * MINUTE)
+    assert (rig.prune(), rig.prune(), rig.prune()) == (100, 12, 0)
     assert [row["id"] for row in rig.rows("SELECT id FROM jobs ORDER BY id")] == [
         "dead",
         *(f"j{number}" for number in range(110, 120)),
