@@ -16,6 +16,7 @@ from lunorash.scheduler.alarm import Alarm
 from lunorash.scheduler.batching import BatchSizes
 from lunorash.scheduler.dispatching import Dispatcher, Transport
 from lunorash.scheduler.engine import Engine
+from lunorash.scheduler.history import HISTORY_MS, Retention
 from lunorash.scheduler.job import NewJob, OutboxRow
 from lunorash.scheduler.job_filter import JobFilter
 from lunorash.scheduler.schema import migrate
@@ -60,6 +61,7 @@ class SchedulerObject:
         mint: mints ids.
         journal: learns what it was asked, and what should never come up.
         sizes: the most that one dispatch carries.
+        history: whether jobs that have succeeded are kept.
     """
 
     def __init__(
@@ -75,6 +77,7 @@ class SchedulerObject:
         mint: Callable[[], str],
         journal: Journal,
         sizes: BatchSizes,
+        history: bool,
     ) -> None:
         self._store = store
         migrate(store)
@@ -90,12 +93,15 @@ class SchedulerObject:
             random=random,
             mint_id=mint,
             sizes=sizes,
+            retention=Retention(history_ms=HISTORY_MS if history else 0),
         )
         self.dispatcher = WatchedDispatcher(
             self.engine, transport, clock=clock, log=lambda text: journal.note("scheduler: %s", text)
         )
         self.asked: tuple[str, str] | None = None
         """The call that is being served, and its job."""
+        self.wanted = JobFilter()
+        """Which jobs are meant by the call that changes many."""
         self.engine.resume(clock())
 
     async def alarm(self) -> None:
@@ -162,8 +168,12 @@ class SchedulerObject:
     async def change_many(self, text: str) -> str:
         def work() -> dict[str, Any]:
             asked = decode_json(text)
-            wanted = JobFilter.from_dict(asked.pop("filter"))
-            return self.engine.change_many(wanted=wanted, now=self._clock(), **asked).to_dict()
+            wanted = self.wanted = JobFilter.from_dict(asked.pop("filter"))
+            changed = self.engine.change_many(wanted=wanted, now=self._clock(), **asked)
+            if asked["change"] == "cancel" and not asked["dry_run"]:
+                for job_id in changed.ids:
+                    self._journal.on_cancel(job_id)
+            return changed.to_dict()
 
         return self._answer("change_many", "", work)
 

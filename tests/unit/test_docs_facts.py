@@ -16,6 +16,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from lunorash import codec, incident, retrying
 from lunorash.crons import builder, expression
 from lunorash.scheduler import (
+    alarm,
     batching,
     bulk,
     calls,
@@ -238,6 +239,7 @@ _FACTS: Final = {
         f"up to {statistics.MAX_MINUTES:,} of them",
     ],
     "operations.md": [
+        f"more than {alarm._LATE_MS // 1000} s overdue",
         f"every {verdict.UNAVAILABLE_RETRY_MS // 1000} s. After {verdict.UNAVAILABLE_PATIENCE_MS // 60_000} minutes",
         f"kept for {history.DEAD_RETENTION_MS // DAY_MS} days",
         f"within {receiver.WRITE_TIMEOUT_S} s, and are then cancelled. After {engine.SEVERED_LEASE_MS // 1000} s",

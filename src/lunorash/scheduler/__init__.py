@@ -15,7 +15,7 @@ from lunorash.scheduler.job_filter import Changed, JobFilter
 from lunorash.scheduler.options import RunOptions
 from lunorash.scheduler.pool import PoolPage, PoolStatus
 from lunorash.scheduler.queue_workpool import QueueCall, QueueWorkpool, create_queue_workpool
-from lunorash.scheduler.record import Failure, JobRecord, Page
+from lunorash.scheduler.record import DeadGroup, DeadGroups, Failure, JobCount, JobRecord, Page
 from lunorash.scheduler.retry import RetryPolicy
 from lunorash.scheduler.workpool import Workpool, create_workpool
 
@@ -26,8 +26,11 @@ __all__ = [
     "Changed",
     "Completion",
     "CompletionError",
+    "DeadGroup",
+    "DeadGroups",
     "Failure",
     "JobCall",
+    "JobCount",
     "JobFilter",
     "JobRecord",
     "NonRetryableError",

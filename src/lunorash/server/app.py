@@ -27,11 +27,8 @@ from lunorash.server.running import FunctionRunner
 from lunorash.shard.client import Shards
 from lunorash.shard.gathering import Gathering
 from lunorash.shard.schema import Migration
-from lunorash.studio.admin import ADMIN_ROUTES
-from lunorash.studio.bulk_routes import BULK_ROUTES
-from lunorash.studio.cron_routes import cron_routes
+from lunorash.studio.admin import AdminParts, admin_routes
 from lunorash.studio.metrics_route import METRICS_ROUTES
-from lunorash.studio.run_route import run_route
 
 __all__ = ["App", "AppBuilder", "define_app"]
 
@@ -228,14 +225,19 @@ class App:
         )
         health = Route(method="GET", path=HEALTH_PATH, handler=_health)
         dispatch = dispatch_route(self._job_runner, self._gathering, parts.scheduler)
-        crons = cron_routes(
-            parts.crons,
-            shards=lambda request: self._shards(request.env),
-            run=lambda request, job: self._cron_runner(request.env, request.fetch).run_by_hand(job),
+        admin = admin_routes(
+            AdminParts(
+                functions=self._functions,
+                workflows=parts.workflows,
+                agents=parts.agents,
+                crons=parts.crons,
+                shards=lambda request: self._shards(request.env),
+                run_cron=lambda request, job: self._cron_runner(request.env, request.fetch).run_by_hand(job),
+                runner=self._runner,
+            )
         )
-        run = run_route(self._functions, self._runner)
         table: dict[str, dict[str, Handler]] = {}
-        admin = (*ADMIN_ROUTES, *BULK_ROUTES, *METRICS_ROUTES, *crons, run)
+        admin = [*admin, *METRICS_ROUTES]
         for route in (health, *admin, dispatch, *api.routes(), *parts.routes):
             table.setdefault(route.path, {})[route.method] = route.handler
         self.routes: Mapping[str, Mapping[str, Handler]] = MappingProxyType(table)

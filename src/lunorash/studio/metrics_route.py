@@ -8,7 +8,7 @@ from typing import Final
 from lunorash.errors import LunoraError, shown
 from lunorash.http import HttpAnswer, HttpRequest, Route
 from lunorash.scheduler.statistics import MAX_MINUTES
-from lunorash.studio.admin import guarded
+from lunorash.studio.admin_token import guarded
 from lunorash.studio.exposition import CONTENT_TYPE, exposition
 
 __all__ = ["METRICS_ROUTES"]
