@@ -120,6 +120,25 @@ class Signature:
         """Refuse arguments that `parse` would refuse; takes them as Python values made of JSON's types."""
         self.parse(json.dumps(args))
 
+    def schema(self) -> dict[str, Any]:
+        """The JSON Schema of its arguments.
+
+        Raises:
+            LunoraError: ``FUNCTION_INVALID`` when an annotation has none, such as a class that only Python knows.
+
+        Example:
+            >>> def start_trial(ctx, plan: str, days: int = 14) -> None: ...
+            >>> told = Signature(start_trial, "trials:start_trial").schema()
+            >>> told["properties"]["days"]["type"], told["required"], told["additionalProperties"]
+            ('integer', ['plan'], False)
+        """
+        try:
+            return (self._closed_model or self._model).model_json_schema()
+        except PydanticUserError as error:
+            raise LunoraError(
+                "FUNCTION_INVALID", f"the parameters of {self._name} have no JSON Schema: {error.message}"
+            ) from None
+
     def encode(self, value: Any) -> str:
         """The result as JSON text.
 

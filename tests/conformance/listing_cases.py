@@ -73,6 +73,9 @@ def case_a_job_is_found_by_its_id_with_its_failures_newest_first(store: Store) -
         "shard_key": None,
         "pool": None,
         "priority": 0,
+        "expires_at": None,
+        "tags": [],
+        "on_complete": None,
         "attempts": 24,
         "charged": 24,
         "redrives": 0,
@@ -98,8 +101,10 @@ def case_a_failure_is_shown_with_its_times(store: Store) -> None:
             "dispatch": "d1",
             "started": START + 1_000,
             "ended": START + 3_000,
+            "outcome": "failed",
             "code": "BOOM",
             "message": "it broke",
+            "traceback": None,
         }
     ]
 
@@ -120,13 +125,13 @@ def case_pending_jobs_are_listed_by_due_time_then_id(store: Store) -> None:
         assert all(len(page) <= limit for page in pages)
 
 
-def case_running_jobs_are_listed_by_id(store: Store) -> None:
+def case_running_jobs_are_listed_by_due_time_then_id(store: Store) -> None:
     rig = Rig(store)
     for job_id in ("c", "a", "d", "b"):
-        rig.schedule(job_id)
+        rig.schedule(job_id, due=-1 if job_id == "d" else 0)
     assert len(rig.claim()) == 4
     rig.schedule("waits")
-    assert _pages(store, ["running"], 3) == [["a", "b", "c"], ["d"]]
+    assert _pages(store, ["running"], 3) == [["d", "a", "b"], ["c"]]
 
 
 def case_ended_jobs_are_listed_newest_first(store: Store) -> None:

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import count
-from typing import Final
+from typing import Any, Final
 
 from lunorash.errors import LunoraError
 from lunorash.refs import Kind
 from lunorash.scheduler.alarm import Alarm
 from lunorash.scheduler.batching import BatchSizes
 from lunorash.scheduler.engine import Engine
+from lunorash.scheduler.history import Retention
 from lunorash.scheduler.job import Dispatch, NewJob, Outcome, Result
+from lunorash.scheduler.journal import Journal
 from lunorash.scheduler.retry import RetryPolicy
 from lunorash.scheduler.schema import migrate
+from lunorash.scheduler.statistics import Statistics
 from lunorash.scheduler.store import Row, Store
 
 START: Final = 1_800_000_000_000
@@ -26,7 +30,16 @@ SECOND: Final = 1_000
 MINUTE: Final = 60 * SECOND
 DAY: Final = 24 * 60 * MINUTE
 
-_JOB_INSTANTS: Final = ("due", "scheduled_for", "created", "started", "ended", "refunded_at", "unavailable_since")
+_JOB_INSTANTS: Final = (
+    "due",
+    "expires_at",
+    "scheduled_for",
+    "created",
+    "started",
+    "ended",
+    "refunded_at",
+    "unavailable_since",
+)
 _DISPATCH_INSTANTS: Final = ("opened", "lease", "began")
 _BREAKER_INSTANTS: Final = ("since", "probe_at", "proved_at", "failed_at")
 _TOMBSTONE_INSTANTS: Final = ("called",)
@@ -36,6 +49,8 @@ _INSTANTS: Final = frozenset(
 )
 
 POLICY: Final = RetryPolicy(max_attempts=5, base_ms=10 * SECOND)
+
+NO_HISTORY: Final = Retention(history_ms=0)
 
 ONE_BY_ONE: Final = BatchSizes(mutations=1, actions=1)
 """Of dispatches that carry one job each."""
@@ -60,12 +75,12 @@ class Rig:
         *,
         origin: str | None = ORIGIN,
         sizes: BatchSizes = BatchSizes(),  # noqa: B008 - it is immutable
-        history: bool = True,
+        retention: Retention = Retention(),  # noqa: B008
     ) -> None:
         migrate(store)
         self.store = store
         self.sizes = sizes
-        self.history = history
+        self.retention = retention
         self.now = 0
         self.room = 6
         self.random = 0.0
@@ -73,10 +88,13 @@ class Rig:
         """The pool of the jobs that do not name theirs."""
         self.alarm_calls: list[AlarmCall] = []
         self._numbers = count(1)
+        self.told: list[dict[str, Any]] = []
+        """The lines of the journal."""
         self.restart(origin=origin)
 
     def restart(self, *, origin: str | None = ORIGIN) -> None:
         """A new object on the same storage: what was in memory is gone. Does not call `resume`."""
+        self.statistics = Statistics(self.store)
         self.alarm = Alarm(self._set_alarm, lambda: self.alarm_calls.append(AlarmCall(at=None)))
         self.engine = Engine(
             self.store,
@@ -85,9 +103,11 @@ class Rig:
             room=lambda: self.room,
             random=lambda: self.random,
             mint_id=lambda: f"d{next(self._numbers)}",
+            mint_span=lambda: "00f067aa0ba902b7",
+            journal=Journal(write=lambda line: self.told.append(json.loads(line)), counting=self.statistics),
             origin_problem="LUNORA_ORIGIN_URL is not set",
             sizes=self.sizes,
-            history=self.history,
+            retention=self.retention,
         )
 
     def _set_alarm(self, at: int) -> None:
@@ -113,11 +133,16 @@ class Rig:
         priority: int = 0,
         kind: Kind | None = None,
         shard_key: str | None = None,
+        expires_at: int | None = None,
+        tags: str | None = None,
+        on_complete: str | None = None,
     ) -> list[str]:
         """Schedule one job, due now unless it says when."""
         due = self.now if due is None else due
         job = new_job(job_id, due, incarnation=incarnation, retry=retry, args=args, charged=charged)
         job = replace(job, pool=pool or self.pool, priority=priority, kind=kind, shard_key=shard_key)
+        expires_at = None if expires_at is None else START + expires_at
+        job = replace(job, expires_at=expires_at, tags=tags, on_complete=on_complete)
         return self.engine.schedule([job], START + self.now)
 
     def claim(self) -> list[Dispatch]:
@@ -176,6 +201,10 @@ class Rig:
     def cancel(self, job_id: str = "j") -> bool:
         """Cancel a job."""
         return self.engine.cancel(job_id, START + self.now)
+
+    def run_now(self, job_id: str = "j") -> bool:
+        """Make a job that waits due now."""
+        return self.engine.run_now(job_id, START + self.now)
 
     def redrive(self, job_id: str = "j") -> bool:
         """Retry a dead letter."""

@@ -192,7 +192,9 @@ def _sends_one_too_many(patch: pytest.MonkeyPatch) -> None:
 def _takes_one_answer_of_a_shard_for_all(patch: pytest.MonkeyPatch) -> None:
     mutate_many = Shards.mutate_many
 
-    async def first(self: Shards, calls: Sequence[ShardCall], shard_key: str | None = None) -> list[LunoraError | None]:
+    async def first(
+        self: Shards, calls: Sequence[ShardCall], shard_key: str | None = None
+    ) -> list[LunoraError | str | None]:
         return (await mutate_many(self, calls, shard_key))[:1] * len(calls)
 
     patch.setattr(Shards, "mutate_many", first)

@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from lunorash.scheduler.batching import BatchSizes
-from lunorash.scheduler.engine import DEAD_RETENTION_MS, RETENTION_MS
+from lunorash.scheduler.history import DEAD_RETENTION_MS, HISTORY_MS, KNOWN_MS
 from lunorash.scheduler.job import Dispatch
-from lunorash.scheduler.settling import KNOWN_MS
 from lunorash.scheduler.store import Row
 from lunorash.scheduler.verdict import UNAVAILABLE_PATIENCE_MS
 
@@ -28,6 +27,7 @@ _STEPS: Final = {
     ("pending", "pending"),  # redriven or refunded
     ("pending", "running"),
     ("pending", "canceled"),
+    ("pending", "expired"),
     ("pending", "succeeded"),  # a late success
     ("pending", "dead"),  # charged for a refusal
     ("running", "pending"),
@@ -126,14 +126,14 @@ class Rows:
         elif old["ended"] is None or not self._history:
             kept = self._deleted_without_history(old, now)
         else:
-            kept = now >= old["ended"] + (DEAD_RETENTION_MS if state == "dead" else RETENTION_MS)
+            kept = now >= old["ended"] + (DEAD_RETENTION_MS if state == "dead" else HISTORY_MS)
         if not kept and not (state == "dead" and self._is_dropped(old)):
             self._journal.violate("no job is lost", "%s was deleted while %s", name, state)
 
     def _deleted_without_history(self, old: Row, now: int) -> bool:
         """Whether it may go: because it has succeeded and its call is not made again, or has rested long enough."""
         if old["ended"] is not None:
-            return bool(now >= old["ended"] + (DEAD_RETENTION_MS if old["state"] == "dead" else RETENTION_MS))
+            return bool(now >= old["ended"] + (DEAD_RETENTION_MS if old["state"] == "dead" else HISTORY_MS))
         if self._history or old["cancel_requested"]:
             return False
         self._succeeds(old)

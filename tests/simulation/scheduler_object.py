@@ -16,6 +16,7 @@ from lunorash.scheduler.alarm import Alarm
 from lunorash.scheduler.batching import BatchSizes
 from lunorash.scheduler.dispatching import Dispatcher, Transport
 from lunorash.scheduler.engine import Engine
+from lunorash.scheduler.history import HISTORY_MS, Retention
 from lunorash.scheduler.job import NewJob, OutboxRow
 from lunorash.scheduler.job_filter import JobFilter
 from lunorash.scheduler.schema import migrate
@@ -24,6 +25,26 @@ from .durable import ObjectStore
 from .journal import Journal
 
 __all__ = ["SchedulerObject"]
+
+
+class WatchedDispatcher(Dispatcher):
+    """Says whether it is claiming: what it has claimed is not under way before the end of that."""
+
+    claiming = False
+
+    def run_pass(self) -> None:
+        self.claiming = True
+        try:
+            super().run_pass()
+        finally:
+            self.claiming = False
+
+    def _fill(self) -> None:
+        self.claiming = True
+        try:
+            super()._fill()
+        finally:
+            self.claiming = False
 
 
 class SchedulerObject:
@@ -72,9 +93,9 @@ class SchedulerObject:
             random=random,
             mint_id=mint,
             sizes=sizes,
-            history=history,
+            retention=Retention(history_ms=HISTORY_MS if history else 0),
         )
-        self.dispatcher = Dispatcher(
+        self.dispatcher = WatchedDispatcher(
             self.engine, transport, clock=clock, log=lambda text: journal.note("scheduler: %s", text)
         )
         self.asked: tuple[str, str] | None = None
@@ -89,7 +110,6 @@ class SchedulerObject:
             self.dispatcher.run_pass()
         except Exception as error:  # noqa: BLE001
             self._journal.violate("no pass raises", "the alarm's pass raised %r", error)
-        finally:
             self.engine.rearm(self._clock())
 
     async def begin(self, dispatch_id: str) -> bool:

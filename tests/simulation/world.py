@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from lunorash.scheduler.batching import BatchSizes
 from lunorash.scheduler.client import Scheduler
-from lunorash.scheduler.engine import DEAD_RETENTION_MS, RETENTION_MS
+from lunorash.scheduler.history import DEAD_RETENTION_MS, HISTORY_MS
 
 from .clients import ALL_STATES, Clients
 from .clock import Clock
@@ -252,7 +252,7 @@ class World:
 
     async def _prune(self) -> None:
         """After their retention all rows are gone, and nothing wakes any more."""
-        await asyncio.sleep((RETENTION_MS + _DAY_MS) / 1000)
+        await asyncio.sleep((HISTORY_MS + _DAY_MS) / 1000)
         if any(row["state"] != "dead" for row in self.rows):
             self.journal.violate("history is pruned", "%s is left", [row["id"] for row in self.rows])
         await asyncio.sleep((DEAD_RETENTION_MS + _DAY_MS) / 1000)

@@ -10,13 +10,15 @@ from typing import Any, Final
 
 from lunorash.codec import decode_json
 from lunorash.errors import LunoraError
-from lunorash.scheduler import listing
+from lunorash.scheduler import finding, listing
 from lunorash.scheduler.alarm import Alarm
 from lunorash.scheduler.engine import Engine
 from lunorash.scheduler.job import Dispatch, NewJob, OutboxRow
 from lunorash.scheduler.job_filter import JobFilter
+from lunorash.scheduler.journal import Journal
 from lunorash.scheduler.schema import migrate
 from lunorash.scheduler.settings import read_origin, read_secrets
+from lunorash.scheduler.statistics import Statistics
 from lunorash.scheduler.store import SqliteStore
 
 __all__ = ["ADMIN_TOKEN", "NOW", "ORIGIN", "SECRET", "Namespace", "SchedulerObject", "environment"]
@@ -48,8 +50,15 @@ class SchedulerObject:
         migrate(self.store)
         self.alarm = Alarm(lambda _at: None, lambda: None)
         self._minted = 0
+        self.statistics_kept = Statistics(self.store)
         self.engine = Engine(
-            self.store, self.alarm, origin=ORIGIN, room=lambda: 6, random=lambda: 0.0, mint_id=self._mint
+            self.store,
+            self.alarm,
+            origin=ORIGIN,
+            room=lambda: 6,
+            random=lambda: 0.0,
+            mint_id=self._mint,
+            journal=Journal(counting=self.statistics_kept),
         )
         self.engine.resume(self.now)
         self.calls: Counter[str] = Counter()
@@ -99,6 +108,9 @@ class SchedulerObject:
     async def cancel(self, job_id: str) -> str:
         return self._answer("cancel", lambda: self.engine.cancel(job_id, self.now))
 
+    async def run_now(self, job_id: str) -> str:
+        return self._answer("run_now", lambda: self.engine.run_now(job_id, self.now))
+
     async def redrive(self, job_id: str) -> str:
         return self._answer("redrive", lambda: self.engine.redrive(job_id, self.now))
 
@@ -119,11 +131,32 @@ class SchedulerObject:
     async def list(self, text: str) -> str:
         return self._answer("list", lambda: listing.page(self.store, **decode_json(text)))
 
+    async def jobs(self, text: str) -> str:
+        def work() -> dict[str, Any]:
+            asked = decode_json(text)
+            return finding.jobs(self.store, JobFilter.from_dict(asked.pop("filter")), **asked)
+
+        return self._answer("jobs", work)
+
+    async def count(self, text: str) -> str:
+        return self._answer("count", lambda: finding.count(self.store, JobFilter.from_dict(decode_json(text))))
+
+    async def dead_groups(self) -> str:
+        return self._answer("dead_groups", lambda: finding.dead_groups(self.store))
+
     async def status(self) -> str:
+        return self._answer("status", self._status)
+
+    def _status(self) -> dict[str, Any]:
+        return listing.status(self.store, self.engine.breaker, ORIGIN, now=self.now, alarm=self.alarm.armed)
+
+    async def metrics(self, text: str) -> str:
         return self._answer(
-            "status",
-            lambda: listing.status(self.store, self.engine.breaker, ORIGIN, now=self.now, alarm=self.alarm.armed),
+            "metrics", lambda: {"pools": self.statistics_kept.totals(self.now), "status": self._status()}
         )
+
+    async def statistics(self, text: str) -> str:
+        return self._answer("statistics", lambda: self.statistics_kept.minutes(now=self.now, **decode_json(text)))
 
     async def pool(self, text: str) -> str:
         def work() -> dict[str, Any] | None:

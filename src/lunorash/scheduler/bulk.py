@@ -8,31 +8,22 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
-from lunorash.errors import LunoraError, shown
 from lunorash.scheduler import queries
+from lunorash.scheduler.endings import Endings
 from lunorash.scheduler.job import State
-from lunorash.scheduler.job_filter import Change, Changed, JobFilter, check_limit
+from lunorash.scheduler.job_filter import Change, Changed, JobFilter, check_limit, states_to_change
+from lunorash.scheduler.journal import Event, Journal
 from lunorash.scheduler.pooling import Pooling
 from lunorash.scheduler.store import Row, Store
-from lunorash.scheduler.walking import Place, jobs_behind
+from lunorash.scheduler.walking import Place, walk
 
 __all__ = ["MAX_SCANNED", "Bulk"]
 
 MAX_SCANNED: Final = 2_000
 """Jobs that one call looks at."""
-
-_BATCH: Final = 100
-_COLUMNS: Final = "id, target, state, pool, error_code, created, due, ended, cancel_requested"
-
-# What waits comes first: if it is claimed between two calls, it is met among those that run.
-_STATES: Final[dict[Change, tuple[State, ...]]] = {
-    "cancel": ("pending", "running"),
-    "redrive": ("dead",),
-    "drop": ("dead",),
-}
 
 
 class Bulk:
@@ -41,13 +32,19 @@ class Bulk:
     Args:
         store: where the rows are.
         pooling: hears of jobs that have changed.
+        endings: hears of those that are canceled.
         mint_id: mints incarnations.
+        journal: hears of them too.
     """
 
-    def __init__(self, store: Store, pooling: Pooling, mint_id: Callable[[], str]) -> None:
+    def __init__(
+        self, store: Store, pooling: Pooling, endings: Endings, mint_id: Callable[[], str], journal: Journal
+    ) -> None:
         self._store = store
         self._pooling = pooling
+        self._endings = endings
         self._mint_id = mint_id
+        self._journal = journal
 
     def change(
         self, change: Change, wanted: JobFilter, now: int, *, cursor: str | None, limit: int, dry_run: bool
@@ -66,7 +63,7 @@ class Bulk:
             LunoraError: ``INVALID_INPUT`` for a change, a state, a cursor or a limit that cannot be.
         """
         check_limit(limit)
-        states = _states(change, wanted)
+        states = states_to_change(change, wanted)
         start = Place.before(states[0]) if cursor is None else Place.of_cursor(cursor, states)
         end: Place | None = None
         chosen: list[Row] = []
@@ -79,7 +76,7 @@ class Bulk:
                 end = place
                 break
         if chosen and not dry_run:
-            self._apply(change, [row["id"] for row in chosen], now)
+            self._apply(change, chosen, now)
             for pool in {row["pool"] for row in chosen}:
                 self._pooling.changed(pool)
         return Changed(
@@ -92,46 +89,30 @@ class Bulk:
 
     def _walk(self, states: Sequence[State], place: Place, wanted: JobFilter) -> Iterator[tuple[Place, Row]]:
         """The jobs behind a place, each with its own, as far as their times may still be meant."""
-        due_from, due_before = wanted.between("due")
-        ended_from, ended_before = wanted.between("ended")
         for state in states[states.index(place.state) :]:
             here = place if place.state == state else Place.before(state)
-            more = True
-            while more:
-                here = here.skipping(due_from=due_from, ended_before=ended_before)
-                rows = jobs_behind(self._store, here, _COLUMNS, _BATCH)
-                more = len(rows) == _BATCH
-                for row in rows:
-                    if here.is_past(row, due_before=due_before, ended_from=ended_from):
-                        more = False
-                        break
-                    here = here.at(row)
-                    yield here, row
+            for row in walk(self._store, state, here.spot, wanted, "incarnation, cancel_requested, traceparent"):
+                yield here.at(row), row
 
-    def _apply(self, change: Change, chosen: Sequence[str], now: int) -> None:
-        ids = json.dumps(chosen)
+    def _apply(self, change: Change, chosen: Sequence[Row], now: int) -> None:
+        ids = json.dumps([row["id"] for row in chosen])
         if change == "cancel":
-            self._store.execute(queries.CANCEL_ALL_PENDING, now, ids)
+            canceled = self._store.execute(queries.CANCEL_ALL_PENDING, now, ids)
+            self._endings.ended(canceled, "canceled", now)
             self._store.execute(queries.REQUEST_ALL_CANCELS, ids)
+            self._tell("canceled", (row for row in chosen if row["state"] == "pending"), now)
         elif change == "redrive":
-            incarnations = json.dumps({job_id: self._mint_id() for job_id in chosen})
-            self._store.execute(queries.REDRIVE_ALL, incarnations, now)
+            incarnations = {row["id"]: self._mint_id() for row in chosen}
+            self._store.execute(queries.REDRIVE_ALL, json.dumps(incarnations), now)
+            self._tell("redriven", ({**row, "incarnation": incarnations[row["id"]]} for row in chosen), now)
         else:
             self._store.execute(queries.DROP_ALL_DEAD, ids)
             self._store.execute(queries.DELETE_ATTEMPTS, ids)
+            self._tell("dropped", chosen, now)
 
-
-def _states(change: Change, wanted: JobFilter) -> Sequence[State]:
-    states = _STATES.get(change)
-    if states is None:
-        raise LunoraError("INVALID_INPUT", f"change is {shown(change)}; it must be one of {', '.join(_STATES)}")
-    if wanted.state is None:
-        return states
-    if wanted.state not in states:
-        raise LunoraError(
-            "INVALID_INPUT", f"state is {shown(wanted.state)}; to {change} them, jobs are {' or '.join(states)}"
-        )
-    return (wanted.state,)
+    def _tell(self, event: Event, jobs: Iterable[Row], now: int) -> None:
+        for job in jobs:
+            self._journal.happened(event, job, now)
 
 
 def _is_stopping(row: Row) -> bool:

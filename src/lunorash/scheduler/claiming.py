@@ -10,9 +10,11 @@ from lunorash.scheduler import queries
 from lunorash.scheduler.batching import BatchSizes, batches
 from lunorash.scheduler.breaker import Breaker
 from lunorash.scheduler.job import Attempt, Dispatch
+from lunorash.scheduler.journal import Journal
 from lunorash.scheduler.pooling import Pooling
 from lunorash.scheduler.settling import Settling
 from lunorash.scheduler.store import Row, Store
+from lunorash.traceparent import child_of
 
 __all__ = ["LEASE_MS", "UNCONFIGURED", "Claiming"]
 
@@ -28,8 +30,10 @@ class Claiming:
         store: where the rows are.
         breaker: says whether the origin may be called.
         pooling: says which jobs may start.
-        settling: charges jobs that their origin refuses.
+        settling: charges jobs that their origin refuses, and ends those that have come too late.
+        journal: hears of the attempts that start.
         mint_id: mints ids of dispatches.
+        mint_span: mints ids of spans.
         origin: where dispatches go; `UNCONFIGURED` if the deployment does not say.
         origin_problem: why there is none.
         sizes: the most that one dispatch carries.
@@ -41,8 +45,10 @@ class Claiming:
         breaker: Breaker,
         pooling: Pooling,
         settling: Settling,
+        journal: Journal,
         *,
         mint_id: Callable[[], str],
+        mint_span: Callable[[], str],
         origin: str,
         origin_problem: str,
         sizes: BatchSizes,
@@ -51,7 +57,9 @@ class Claiming:
         self._breaker = breaker
         self._pooling = pooling
         self._settling = settling
+        self._journal = journal
         self._mint_id = mint_id
+        self._mint_span = mint_span
         self._origin = origin
         self._origin_problem = origin_problem
         self._sizes = sizes
@@ -66,7 +74,7 @@ class Claiming:
         Returns:
             what is to be sent; while the origin's breaker is open at most its probe.
         """
-        due = self._startable(free, now) if free > 0 else []
+        due = self._in_time(self._startable(free, now), now) if free > 0 else []
         if not due:
             return []
         origin = self._breaker.look(self._origin)
@@ -94,6 +102,14 @@ class Claiming:
             return due
         return self._pooling.startable(free * max(self._sizes.mutations, self._sizes.actions), now)
 
+    def _in_time(self, jobs: list[Row], now: int) -> list[Row]:
+        """Those for which it is not too late; the others expire."""
+        late = [job for job in jobs if job["expires_at"] is not None and job["expires_at"] <= now]
+        if not late:
+            return jobs
+        self._settling.expire(late, now)
+        return [job for job in jobs if job not in late]
+
     def _open(self, jobs: list[Row], now: int) -> Dispatch:
         dispatch_id, ids = self._mint_id(), [job["id"] for job in jobs]
         carried = json.dumps(ids)
@@ -101,10 +117,16 @@ class Claiming:
         claimed = {row["id"]: row for row in self._store.execute(queries.CLAIM, dispatch_id, now, carried)}
         for job in jobs:
             self._pooling.changed(job["pool"])
-        return Dispatch(id=dispatch_id, attempts=tuple(_attempt(claimed[job_id]) for job_id in ids))
+        started = [claimed[job_id] for job_id in ids]
+        self._journal.started(started, dispatch_id, now)
+        return Dispatch(id=dispatch_id, attempts=tuple(self._attempt(job) for job in started))
+
+    def _attempt(self, job: Row) -> Attempt:
+        traceparent = job["traceparent"]
+        return _attempt(job, traceparent and child_of(traceparent, self._mint_span()))
 
 
-def _attempt(job: Row) -> Attempt:
+def _attempt(job: Row, traceparent: str | None) -> Attempt:
     return Attempt(
         job=job["id"],
         incarnation=job["incarnation"],
@@ -117,4 +139,6 @@ def _attempt(job: Row) -> Attempt:
         scheduled_for=job["scheduled_for"],
         timeout_ms=job["timeout_ms"],
         shard_key=job["shard_key"],
+        wants_result=bool(job["completes"]),
+        traceparent=traceparent,
     )

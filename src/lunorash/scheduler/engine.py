@@ -18,12 +18,17 @@ from lunorash.scheduler.batching import BatchSizes
 from lunorash.scheduler.breaker import Breaker
 from lunorash.scheduler.bulk import Bulk
 from lunorash.scheduler.claiming import LEASE_MS, UNCONFIGURED, Claiming
+from lunorash.scheduler.endings import Endings
+from lunorash.scheduler.history import History, Retention
+from lunorash.scheduler.ids import mint_span
 from lunorash.scheduler.inserting import Inserting
 from lunorash.scheduler.job import Dispatch, NewJob, OutboxRow, Result
 from lunorash.scheduler.job_filter import MAX_CHANGED, Change, Changed, JobFilter
+from lunorash.scheduler.journal import Journal
 from lunorash.scheduler.pooling import Pooling
-from lunorash.scheduler.settling import KNOWN_MS, PROBE, Settling
-from lunorash.scheduler.store import Row, Store
+from lunorash.scheduler.pruning import Pruning
+from lunorash.scheduler.settling import PROBE, Settling
+from lunorash.scheduler.store import Store
 from lunorash.scheduler.verdict import Unknown
 
 __all__ = ["Engine"]
@@ -34,12 +39,6 @@ SEVERED_LEASE_MS: Final = 35_000
 """How long a receiver whose stream broke may need to notice and to stop its attempts."""
 KEEP_AWAKE_MS: Final = 30_000
 MAX_OPEN_DISPATCHES: Final = 100
-RETENTION_MS: Final = 7 * 24 * 60 * 60 * 1000
-DEAD_RETENTION_MS: Final = 90 * 24 * 60 * 60 * 1000
-TOMBSTONE_MS: Final = 24 * 60 * 60 * 1000
-PRUNED_PER_PASS: Final = 100
-REMEMBERED_PER_PASS: Final = 10
-"""Each of them holds at most the jobs of a dispatch."""
 
 
 class Engine:
@@ -53,9 +52,10 @@ class Engine:
         room: how many dispatches may be started now.
         random: numbers in [0, 1).
         mint_id: mints ids of dispatches and incarnations.
+        mint_span: mints ids of spans, 16 hexadecimal digits.
+        journal: hears what happens to jobs.
         sizes: the most that one dispatch carries.
-        history: whether jobs that have succeeded are kept for a week. If not, they are only kept for as long as the
-            call that scheduled them might be repeated.
+        retention: how long what has come to rest is kept.
     """
 
     def __init__(
@@ -67,9 +67,11 @@ class Engine:
         room: Callable[[], int],
         random: Callable[[], float],
         mint_id: Callable[[], str],
+        mint_span: Callable[[], str] = mint_span,
+        journal: Journal | None = None,
         origin_problem: str = "no origin is configured",
         sizes: BatchSizes = BatchSizes(),  # noqa: B008 - it is immutable
-        history: bool = True,
+        retention: Retention = Retention(),  # noqa: B008
     ) -> None:
         self._store = store
         self._alarm = alarm
@@ -81,16 +83,23 @@ class Engine:
         self._starting = 0
         self.breaker = Breaker(store, random)
         self._pooling = Pooling(store)
-        self._inserting = Inserting(store, self._pooling)
-        self._bulk = Bulk(store, self._pooling, mint_id)
-        self._succeeded_retention_ms = RETENTION_MS if history else KNOWN_MS
-        self._settling = Settling(store, self.breaker, self._pooling, random, history=history)
+        self._journal = Journal() if journal is None else journal
+        self._history = History(store, retention)
+        self._endings = Endings(store, self._history)
+        self._inserting = Inserting(store, self._pooling, self._endings, self._journal)
+        self._bulk = Bulk(store, self._pooling, self._endings, mint_id, self._journal)
+        self._settling = Settling(
+            store, self.breaker, self._pooling, self._endings, self._journal, random, retention=retention
+        )
+        self._pruning = Pruning(store, self._history)
         self._claiming = Claiming(
             store,
             self.breaker,
             self._pooling,
             self._settling,
+            self._journal,
             mint_id=mint_id,
+            mint_span=mint_span,
             origin=self._origin,
             origin_problem=origin_problem,
             sizes=sizes,
@@ -157,6 +166,20 @@ class Engine:
         """
         return self._change(lambda: self._cancel(job_id, now, now), now)
 
+    def run_now(self, job_id: str, now: int) -> bool:
+        """Make a job that waits due now, if it is not due already; False if none waits by that id.
+
+        It starts as soon as there is room for it: in its pool, and towards an origin that answers.
+        """
+
+        def work() -> bool:
+            moved = self._store.execute(queries.RUN_NOW, now, job_id)
+            for row in moved:
+                self._pooling.changed(row["pool"])
+            return bool(moved)
+
+        return self._change(work, now)
+
     def redrive(self, job_id: str, now: int) -> bool:
         """Give a dead letter a new incarnation, due now, with all its attempts; False if it is not dead."""
 
@@ -164,13 +187,23 @@ class Engine:
             redriven = self._store.execute(queries.REDRIVE, self._mint_id(), now, job_id)
             for row in redriven:
                 self._pooling.changed(row["pool"])
+                self._journal.happened("redriven", row, now)
             return bool(redriven)
 
         return self._change(work, now)
 
     def drop_dead(self, job_id: str, now: int) -> bool:
         """Delete a dead letter for good; False if it is not dead."""
-        return self._change(lambda: bool(self._delete(self._store.execute(queries.DROP_DEAD, job_id))), now)
+
+        def work() -> bool:
+            dropped = self._store.execute(queries.DROP_DEAD, job_id)
+            for row in dropped:
+                self._journal.happened("dropped", row, now)
+            if dropped:
+                self._store.execute(queries.DELETE_ATTEMPTS, json.dumps([job_id]))
+            return bool(dropped)
+
+        return self._change(work, now)
 
     def change_many(
         self,
@@ -251,10 +284,12 @@ class Engine:
         """The receiver is alive: its lease starts anew."""
         self._change(lambda: self._store.execute(queries.RENEW, now + LEASE_MS, dispatch_id), now)
 
-    def complete(self, dispatch_id: str, now: int) -> None:
-        """The stream came to its end line: whatever it did not settle is unknown."""
+    def complete(self, dispatch_id: str, now: int, results: Sequence[Result] = ()) -> None:
+        """The stream came to its end line, with some last results: whatever it did not settle is unknown."""
 
         def work() -> None:
+            if results:
+                self._settling.record(dispatch_id, results, now)
             for row in self._store.execute(queries.CLOSE_UNBEGUN, dispatch_id):
                 self._settling.never_began(row, "the answer came from somebody who had not asked whether to begin", now)
             for row in self._store.execute(queries.CLOSE_DISPATCH, dispatch_id):
@@ -297,25 +332,8 @@ class Engine:
         return self._change(work, now)
 
     def prune(self, now: int) -> int:
-        """Delete what has rested long enough, at most `PRUNED_PER_PASS` jobs; returns how many.
-
-        Beside them go those that were only remembered, of at most `REMEMBERED_PER_PASS` dispatches.
-        """
-
-        def work() -> int:
-            pruned = self._store.execute(
-                queries.PRUNE,
-                now - self._succeeded_retention_ms,
-                now - RETENTION_MS,
-                now - DEAD_RETENTION_MS,
-                PRUNED_PER_PASS,
-            )
-            self._store.execute(queries.PRUNE_TOMBSTONES, now - TOMBSTONE_MS, PRUNED_PER_PASS)
-            for row in self._store.execute(queries.PRUNE_REMEMBERED, now, REMEMBERED_PER_PASS):
-                self._settling.forget(row["jobs"])
-            return self._delete(pruned)
-
-        return self._change(work, now)
+        """Delete what has rested long enough, a bounded number of jobs; returns how many. See `Pruning.prune`."""
+        return self._change(lambda: self._pruning.prune(now), now)
 
     def rearm(self, now: int) -> None:
         """Arm the alarm: something outside the rows has changed, such as the room."""
@@ -323,25 +341,18 @@ class Engine:
 
     def next_wake(self, now: int) -> int | None:
         """The earliest reason to wake, in epoch milliseconds; None if there is none."""
+        seen = self._store.execute(queries.WHEN_TO_WAKE)[0]
         reasons: list[int] = []
-        dispatches = self._store.execute(queries.OPEN_DISPATCHES)[0]
-        if dispatches["open"]:
+        if seen["open"]:
             # keeps the object awake while attempts run, and notices dead streams
-            reasons.append(min(dispatches["lease"], now + KEEP_AWAKE_MS))
-        if self._free(dispatches["open"]) > 0:
-            due = self._pooling.next_due()
-            if due is not None:
-                probe_at = self.breaker.look(self._origin).probe_at
-                reasons.append(due if probe_at is None else max(due, probe_at))
-        kept_for = {
-            "succeeded": self._succeeded_retention_ms,
-            "canceled": RETENTION_MS,
-            "dead": DEAD_RETENTION_MS,
-            "remembered": 0,
-            "buried": TOMBSTONE_MS,
-        }
-        oldest = self._store.execute(queries.OLDEST)[0]
-        reasons += [oldest[what] + retention for what, retention in kept_for.items() if oldest[what] is not None]
+            reasons.append(min(seen["lease"], now + KEEP_AWAKE_MS))
+        due = min((at for at in (seen["due"], seen["ready_at"]) if at is not None), default=None)
+        if due is not None and self._free(seen["open"]) > 0:
+            probe_at = self.breaker.look(self._origin).probe_at
+            reasons.append(due if probe_at is None else max(due, probe_at))
+        prune_at = self._pruning.next_due(seen)
+        if prune_at is not None:
+            reasons.append(prune_at)
         return min(reasons, default=None)
 
     # -- one transaction, then the alarm ---------------------------------------------------------------
@@ -352,27 +363,33 @@ class Engine:
 
         def body() -> T:
             result = work()
+            self._inserting.insert_made(self._endings.take(), now)
+            self._history.write()
             self._pooling.refresh()
             self._alarm.arm(self.next_wake(now), now)
             return result
 
         self._changing = True
         try:
-            return self._store.transaction(body)
+            result = self._store.transaction(body)
         except BaseException:
             self._alarm.forget()
+            self._journal.forget()
             raise
         finally:
             self._changing, self._starting = False, 0
+            self._endings.forget()
+            self._history.forget()
             self._pooling.forget()
+        self._journal.tell()
+        return result
 
     def _free(self, open_dispatches: int) -> int:
         """How many dispatches may still be opened; those of this operation have not reached the wire yet."""
         return min(self._room() - self._starting, MAX_OPEN_DISPATCHES - open_dispatches)
 
     def _cancel(self, job_id: str, now: int, called: int) -> bool:
-        for row in self._store.execute(queries.CANCEL_PENDING, now, job_id):
-            self._pooling.changed(row["pool"])
+        if self._inserting.cancel(job_id, now):
             return True
         if self._store.execute(queries.REQUEST_CANCEL, job_id):
             return True
@@ -386,15 +403,12 @@ class Engine:
         except LunoraError as error:
             refused = replace(job, id=self._mint_id(), incarnation=self._mint_id())
             self._inserting.insert(refused, now, called, numbered=True)
-            self._store.execute(queries.REFUSE, now, error.code, error.message, refused.id)
+            dead = self._store.execute(queries.REFUSE, now, error.code, error.message, refused.id)
+            self._endings.ended(dead, "dead", now)
+            self._journal.happened("dead", refused.to_dict(), now, code=error.code)
 
     def _claim(self, now: int) -> list[Dispatch]:
         open_dispatches: int = self._store.execute(queries.OPEN_DISPATCHES)[0]["open"]
         dispatches = self._claiming.claim(self._free(open_dispatches), now)
         self._starting += len(dispatches)
         return dispatches
-
-    def _delete(self, jobs: list[Row]) -> int:
-        if jobs:
-            self._store.execute(queries.DELETE_ATTEMPTS, json.dumps([job["id"] for job in jobs]))
-        return len(jobs)

@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, fields
 from typing import Any
 
 from lunorash.codec import decode_json
-from lunorash.scheduler.job import State
+from lunorash.scheduler.job import AttemptOutcome, State
 from lunorash.scheduler.retry import RetryPolicy
 
-__all__ = ["Failure", "JobRecord", "Page"]
+__all__ = ["DeadGroup", "DeadGroups", "Failure", "JobCount", "JobRecord", "Page"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """An attempt that counted and did not succeed. Times are epoch milliseconds."""
+    """An attempt that counted and did not succeed. Times are epoch milliseconds.
+
+    Args:
+        number: its number.
+        incarnation: the job's incarnation then.
+        dispatch: the id of the dispatch that carried it.
+        started: when it was sent.
+        ended: when it was settled.
+        outcome: ``"failed"``, ``"unknown"``, ``"unavailable"`` or ``"never_began"``.
+        code: of its error.
+        message: of its error, at most 2,000 characters.
+        traceback: where in the app's code the error came up, without any values; None if that is not known.
+    """
 
     number: int
     incarnation: str
@@ -23,6 +36,13 @@ class Failure:
     ended: int
     code: str
     message: str
+    outcome: AttemptOutcome = "failed"
+    traceback: str | None = None
+
+    @classmethod
+    def from_dict(cls, failure: dict[str, Any]) -> Failure:
+        """Read an attempt as the SchedulerDO answers it. Fields of a newer release are passed over."""
+        return cls(**{field.name: failure[field.name] for field in fields(cls) if field.name in failure})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +54,7 @@ class JobRecord:
         incarnation: changes with each retry by hand.
         target: the path of its function.
         args: its arguments.
-        state: ``"pending"``, ``"running"``, ``"succeeded"``, ``"dead"`` or ``"canceled"``.
+        state: ``"pending"``, ``"running"``, ``"succeeded"``, ``"dead"``, ``"canceled"`` or ``"expired"``.
         due: when its next attempt is due, or its last was.
         scheduled_for: when it was to run first.
         created: when it was scheduled.
@@ -43,6 +63,9 @@ class JobRecord:
         shard_key: the shard it runs on.
         pool: the workpool that it runs in, if any.
         priority: which jobs of its pool it goes before.
+        expires_at: when it is too late to start it; None for never.
+        tags: its tags.
+        on_complete: the path of the function that is called when it ends.
         attempts: how often it was tried.
         charged: how many of them count against its policy.
         redrives: how often it was retried by hand.
@@ -67,6 +90,9 @@ class JobRecord:
     shard_key: str | None
     pool: str | None = None
     priority: int = 0
+    expires_at: int | None = None
+    tags: tuple[str, ...] = ()
+    on_complete: str | None = None
     attempts: int
     charged: int
     redrives: int
@@ -84,7 +110,8 @@ class JobRecord:
         values = {name: value for name, value in record.items() if name in known}
         values["args"] = decode_json(record["args"], what="the stored arguments")
         values["retry"] = RetryPolicy.from_dict(record["retry"])
-        values["failures"] = tuple(Failure(**failure) for failure in record.get("failures", ()))
+        values["tags"] = tuple(record.get("tags", ()))
+        values["failures"] = tuple(Failure.from_dict(failure) for failure in record.get("failures", ()))
         return cls(**values)
 
     @classmethod
@@ -109,6 +136,9 @@ class JobRecord:
             shard_key=job["shard_key"],
             pool=job.get("pool"),
             priority=job.get("priority", 0),
+            expires_at=job.get("expires_at"),
+            tags=tuple(json.loads(job.get("tags") or "[]")),
+            on_complete=json.loads(job.get("on_complete") or "{}").get("target"),
             attempts=0,
             charged=0,
             redrives=0,
@@ -122,12 +152,67 @@ class JobRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """A page of jobs; ``cursor`` asks for the next one and is None on the last."""
+    """A page of jobs; ``cursor`` asks for the next one and is None on the last.
+
+    Args:
+        jobs: the jobs.
+        cursor: where to go on.
+        scanned: how many jobs were looked at to find them.
+    """
 
     jobs: tuple[JobRecord, ...]
     cursor: str | None
+    scanned: int = 0
 
     @classmethod
     def from_dict(cls, page: dict[str, Any]) -> Page:
         """Read a page as the SchedulerDO answers it."""
-        return cls(jobs=tuple(JobRecord.from_dict(job) for job in page["jobs"]), cursor=page["cursor"])
+        jobs = tuple(JobRecord.from_dict(job) for job in page["jobs"])
+        return cls(jobs=jobs, cursor=page["cursor"], scanned=page.get("scanned", len(jobs)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobCount:
+    """How many jobs there are.
+
+    Args:
+        count: how many were found.
+        exact: whether all were looked at; if not, there may be more.
+    """
+
+    count: int
+    exact: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeadGroup:
+    """Dead letters that called the same and died of the same.
+
+    Args:
+        target: what they called.
+        error_code: the code of their last error.
+        count: how many they are.
+        newest: when the last of them died, in epoch milliseconds.
+        example_id: the id of that one.
+        example_message: the text of its error.
+    """
+
+    target: str
+    error_code: str | None
+    count: int
+    newest: int
+    example_id: str
+    example_message: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeadGroups:
+    """What dead letters died of.
+
+    Args:
+        groups: the hundred largest groups, the largest first.
+        exact: whether these are all groups, and all dead letters were counted: the newest 10,000 are.
+    """
+
+    groups: tuple[DeadGroup, ...]
+    exact: bool

@@ -14,6 +14,7 @@ from lunorash.errors import LunoraError, shown
 from lunorash.functions import FunctionTable
 from lunorash.http import Handler, HttpAnswer, HttpRequest, Route
 from lunorash.scheduler.client import Scheduler
+from lunorash.scheduler.object_stub import object_stub
 from lunorash.server.api import Api, AuthorizeShard
 from lunorash.server.auth import Authenticate
 from lunorash.server.cors import Cors
@@ -26,10 +27,8 @@ from lunorash.server.running import FunctionRunner
 from lunorash.shard.client import Shards
 from lunorash.shard.gathering import Gathering
 from lunorash.shard.schema import Migration
-from lunorash.studio.admin import ADMIN_ROUTES
-from lunorash.studio.bulk_routes import BULK_ROUTES
-from lunorash.studio.cron_routes import cron_routes
-from lunorash.studio.run_route import run_route
+from lunorash.studio.admin import AdminParts, admin_routes
+from lunorash.studio.metrics_route import METRICS_ROUTE
 
 __all__ = ["App", "AppBuilder", "define_app"]
 
@@ -226,14 +225,19 @@ class App:
         )
         health = Route(method="GET", path=HEALTH_PATH, handler=_health)
         dispatch = dispatch_route(self._job_runner, self._gathering, parts.scheduler)
-        crons = cron_routes(
-            parts.crons,
-            shards=lambda request: self._shards(request.env),
-            run=lambda request, job: self._cron_runner(request.env, request.fetch).run_by_hand(job),
+        admin = admin_routes(
+            AdminParts(
+                functions=self._functions,
+                workflows=parts.workflows,
+                agents=parts.agents,
+                crons=parts.crons,
+                shards=lambda request: self._shards(request.env),
+                run_cron=lambda request, job: self._cron_runner(request.env, request.fetch).run_by_hand(job),
+                runner=self._runner,
+            )
         )
-        run = run_route(self._functions, self._runner)
         table: dict[str, dict[str, Handler]] = {}
-        for route in (health, *ADMIN_ROUTES, *BULK_ROUTES, *crons, run, dispatch, *api.routes(), *parts.routes):
+        for route in (health, *admin, METRICS_ROUTE, dispatch, *api.routes(), *parts.routes):
             table.setdefault(route.path, {})[route.method] = route.handler
         self.routes: Mapping[str, Mapping[str, Handler]] = MappingProxyType(table)
 
@@ -267,7 +271,7 @@ class App:
                     "there is no binding to a SchedulerDO; bind the class as SCHEDULER under durable_objects in "
                     "wrangler.jsonc and build the app with .scheduler(namespace=lambda env: env.SCHEDULER)",
                 )
-            return namespace.get(namespace.idFromName(self._parts.instance_name))
+            return object_stub(namespace, self._parts.instance_name)
 
         return Scheduler(stub, catalog=self._functions)
 

@@ -10,17 +10,15 @@ import asyncio
 import inspect
 from collections.abc import Callable, Coroutine, Generator, Iterator
 from contextlib import contextmanager
-from pathlib import PurePath
 from types import FrameType
 from typing import Any, Final
 
 from lunorash.errors import LunoraError
+from lunorash.incident import is_library
 
 __all__ = ["drive"]
 
 _REFUSALS: Final = 5
-_STANDARD_LIBRARY: Final = PurePath(inspect.isawaitable.__code__.co_filename).parent
-_LIBRARIES: Final = frozenset({"lunorash", "python_modules", "site-packages"})
 
 
 class _Refused(BaseException):
@@ -92,47 +90,43 @@ def _place(body: Any) -> str:
     awaited = body
     while awaited is not None:
         inner = getattr(awaited, "cr_frame", None) or getattr(awaited, "gi_frame", None)
-        if inner is not None and not _is_library(inner.f_code.co_filename):
+        if inner is not None and not is_library(inner.f_code.co_filename):
             frame = inner
         awaited = getattr(awaited, "cr_await", None) or getattr(awaited, "gi_yieldfrom", None)
     return "an unknown line" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
 
 
-def _is_library(file: str) -> bool:
-    path = PurePath(file)
-    return path.is_relative_to(_STANDARD_LIBRARY) or not _LIBRARIES.isdisjoint(path.parts)
-
-
 @contextmanager
-def _tasks_started() -> Iterator[list[asyncio.Future[Any]]]:
+def _tasks_started() -> Iterator[list[asyncio.Task[Any]]]:
     """Collect the tasks that are started meanwhile, and abandon them at the end.
 
     To compare `asyncio.all_tasks` before and after would take longer the more dispatches are under way.
     """
-    started: list[asyncio.Future[Any]] = []
+    started: list[asyncio.Task[Any]] = []
     try:
         loop = asyncio.get_running_loop()
     except RuntimeError:  # no loop runs, so no task can be started either
         yield started
         return
-    factory = loop.get_task_factory()
+    create_task = loop.create_task
 
-    def start(loop: asyncio.AbstractEventLoop, body: Any, **options: Any) -> asyncio.Future[Any]:
-        task = asyncio.Task(body, loop=loop, **options) if factory is None else factory(loop, body, **options)
+    def start(*args: Any, **options: Any) -> asyncio.Task[Any]:
+        task = create_task(*args, **options)
         started.append(task)
         return task
 
-    loop.set_task_factory(start)
+    # not by a task factory: the loop of Pyodide 314 calls what Python 3.14 no longer has for the tasks of one
+    loop.create_task = start  # type: ignore[method-assign]
     try:
         yield started
     finally:
-        loop.set_task_factory(factory)
+        loop.create_task = create_task  # type: ignore[method-assign]
         for task in started:
             _abandon(task)
 
 
-def _task_place(task: asyncio.Future[Any]) -> str:
-    coroutine = task.get_coro() if isinstance(task, asyncio.Task) else None
+def _task_place(task: asyncio.Task[Any]) -> str:
+    coroutine = task.get_coro()
     name = getattr(coroutine, "__qualname__", None) or type(coroutine).__name__
     code = getattr(coroutine, "cr_code", None) or getattr(coroutine, "gi_code", None)
     return name if code is None else f"{name} of {code.co_filename}:{code.co_firstlineno}"

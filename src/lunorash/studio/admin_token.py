@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from lunorash.errors import LunoraError
+from lunorash.http import Handler, HttpAnswer, HttpRequest
 
-__all__ = ["MIN_TOKEN_BYTES", "require_admin"]
+__all__ = ["MIN_TOKEN_BYTES", "guarded", "require_admin"]
 
 MIN_TOKEN_BYTES: Final = 32
 
@@ -40,6 +41,16 @@ def require_admin(env: Any, headers: Mapping[str, str]) -> None:
     same = hmac.compare_digest(_digest(given.strip()), _digest(token))
     if scheme.lower() != "bearer" or not same:
         raise LunoraError("ADMIN_FORBIDDEN", "this needs the header `authorization: Bearer <LUNORA_ADMIN_TOKEN>`")
+
+
+def guarded(handler: Handler) -> Handler:
+    """The same handler for those who bear the admin token, and for nobody else."""
+
+    async def checked(request: HttpRequest) -> HttpAnswer:
+        require_admin(request.env, request.headers)
+        return await handler(request)
+
+    return checked
 
 
 def _digest(text: str) -> bytes:
