@@ -24,10 +24,10 @@ from lunorash.scheduler.pooling import Pooling
 from lunorash.scheduler.settling import Settling
 from lunorash.scheduler.store import Row
 from lunorash.scheduler.verdict import Event, NeverBegan, Unavailable, Unknown, Verdict
+from lunorash.shard.applied import Applied
 from lunorash.shard.calls import ShardCall
 from lunorash.shard.client import Shards
 from lunorash.shard.outbox import Outbox
-from lunorash.shard.shard import Shard
 
 __all__ = ["BUGS", "Bug"]
 
@@ -148,7 +148,7 @@ def _takes_what_room_a_pool_has_many_times(patch: pytest.MonkeyPatch) -> None:
 
 
 def _forgets_that_a_mutation_had_its_effect(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Shard, "_record", lambda self, call, result, now: None)
+    patch.setattr(Applied, "add", lambda self, results, now: None)
 
 
 def _does_not_wake_for_an_outbox(patch: pytest.MonkeyPatch) -> None:
