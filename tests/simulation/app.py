@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final
 
 from lunorash.errors import LunoraError
+from lunorash.retrying import NonRetryableError
 from lunorash.scheduler.protocol import ReceivedAttempt
 from lunorash.shard.gathering import Gathering
 
@@ -148,6 +149,11 @@ async def _broken(seconds: float, _: bool) -> None:
             raise asyncio.CancelledError
 
 
+async def _final(seconds: float, _: bool) -> None:
+    await asyncio.sleep(seconds)
+    raise NonRetryableError("it would be in vain", code="IN_VAIN")
+
+
 async def _hang(_: float, __: bool) -> None:
     await asyncio.sleep(10**9)
 
@@ -191,6 +197,7 @@ _FUNCTIONS: Final[dict[str, Behaviour]] = {
     "app:garbage": _garbage,
     "app:flaky": _flaky,
     "app:broken": _broken,
+    "app:final": _final,
     "app:hang": _hang,
     "app:deadly": _ok,
     "app:stubborn": _stubborn,

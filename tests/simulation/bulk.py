@@ -32,6 +32,7 @@ class BulkClients:
         seed: decides what they want.
         faults: say for how long.
         journal: learns of answers that cannot be right.
+        clock: theirs, in epoch milliseconds.
         scheduler: makes a client that mints what it is told.
         workpool: makes one of a pool, likewise.
     """
@@ -42,12 +43,14 @@ class BulkClients:
         faults: Faults,
         journal: Journal,
         *,
+        clock: Callable[[], int],
         scheduler: Callable[[str], Scheduler],
         workpool: Callable[[str, str], Workpool],
     ) -> None:
         self._random = random.Random(f"bulk {seed}")  # noqa: S311 - it has to replay
         self._faults = faults
         self._journal = journal
+        self._clock = clock
         self._scheduler = scheduler
         self._workpool = workpool
 
@@ -76,7 +79,11 @@ class BulkClients:
 
     async def _schedule(self, party: Sequence[Plan]) -> bool:
         now = asyncio.get_running_loop().time()
-        calls = [JobCall(plan.reference, plan.args, plan.delay_at(now), options=plan.options) for plan in party]
+        clock = self._clock()
+        calls = [
+            JobCall(plan.reference, plan.args, plan.delay_at(now), options=plan.options_at(now, clock))
+            for plan in party
+        ]
         calls.insert(1, JobCall("app:ok", {"ms": {1, 2}}))  # number 1 is one that nobody can schedule
         try:
             answers = await self._scheduler(_minted(party)).schedule_many(calls)

@@ -31,7 +31,7 @@ __all__ = ["ALL_STATES", "POOLS", "Clients"]
 
 T = TypeVar("T")
 
-ALL_STATES: Final[tuple[State, ...]] = ("running", "pending", "succeeded", "canceled", "dead")
+ALL_STATES: Final[tuple[State, ...]] = ("running", "pending", "succeeded", "canceled", "expired", "dead")
 
 _USUAL: Final = (
     *("app:ok",) * 8,
@@ -42,6 +42,7 @@ _USUAL: Final = (
     "app:flaky",
     "app:broken",
     "app:broken",
+    "app:final",
     "app:hang",
     "app:deadly",
     "app:stubborn",
@@ -133,7 +134,14 @@ class Clients:
             self.orders += [CONTESTED] * 2
         self.ordered: set[str] = set()
         """Of the orders those that have landed, as far as the clients know."""
-        self._bulk = BulkClients(seed, faults, journal, scheduler=self._scheduler, workpool=self._workpool)
+        self._bulk = BulkClients(
+            seed,
+            faults,
+            journal,
+            clock=platform.clock.workers,
+            scheduler=self._scheduler,
+            workpool=self._workpool,
+        )
         self._jobs = jobs
         self.caps = {name: {cap, DEFAULT_MAX_CONCURRENCY} for name, cap in POOLS.items()}
         """Of each pool all caps that somebody asked for, and the one that it has until somebody does."""
@@ -198,6 +206,7 @@ class Clients:
             ),
             kind=kind,
             together=self._together,
+            expires_in=self._kind_random.choice((*(None,) * 24, 1_000, 60_000, 3_600_000)),
         )
 
     def _pool(self, *, crowd: bool) -> tuple[str | None, int]:
@@ -245,14 +254,15 @@ class Clients:
     async def _schedule(self, plan: Plan) -> bool:
         again = plan.acknowledged
         pool = plan.options.pool
-        delay = plan.delay_at(asyncio.get_running_loop().time())
+        now = asyncio.get_running_loop().time()
+        delay, options = plan.delay_at(now), plan.options_at(now, self._platform.clock.workers())
         try:
             if pool is not None and POOLS[pool]:
                 workpool = self._workpool(pool, plan.incarnation)
-                landed = await workpool.enqueue(plan.reference, plan.args, plan.options, delay=delay)
+                landed = await workpool.enqueue(plan.reference, plan.args, options, delay=delay)
             else:
                 scheduler = self._scheduler(plan.incarnation)
-                landed = await scheduler.run_after(delay, plan.reference, plan.args, plan.options)
+                landed = await scheduler.run_after(delay, plan.reference, plan.args, options)
         except LunoraError as error:
             if error.code not in ("SCHEDULER_UNAVAILABLE", "ORIGIN_NOT_CONFIGURED"):
                 self._journal.violate("a repeated call is recognised", "%s: %s", plan.id, error)

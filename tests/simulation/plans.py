@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from lunorash.refs import FunctionReference
@@ -26,6 +26,8 @@ class Plan:
     kind: FunctionKind = "action"
     together: float | None = None
     """When it falls due together with all others."""
+    expires_in: int | None = None
+    """How long after it is due it is too late to start it, in milliseconds; None for never."""
     acknowledged: bool = False
     taken: bool = False
     """Whether somebody else has got its id, since the job was gone."""
@@ -38,3 +40,9 @@ class Plan:
     def delay_at(self, now: float) -> int:
         """What a call at that time has to say."""
         return self.delay if self.together is None else max(0, round((self.together - now) * 1000))
+
+    def options_at(self, now: float, clock_ms: int) -> RunOptions:
+        """What a call at that time asks for, by a clock that shows so many epoch milliseconds."""
+        if self.expires_in is None:
+            return self.options
+        return replace(self.options, expires_at=clock_ms + self.delay_at(now) + self.expires_in)

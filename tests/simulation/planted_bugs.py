@@ -16,14 +16,16 @@ from lunorash.errors import LunoraError
 from lunorash.scheduler import batching, dispatching, engine, pooling, protocol, queries, settling, verdict
 from lunorash.scheduler.alarm import Alarm
 from lunorash.scheduler.breaker import Breaker
+from lunorash.scheduler.claiming import Claiming
 from lunorash.scheduler.dispatching import Dispatcher
 from lunorash.scheduler.engine import Engine
+from lunorash.scheduler.history import History
 from lunorash.scheduler.job import NewJob, Result
 from lunorash.scheduler.job_filter import JobFilter
 from lunorash.scheduler.pooling import Pooling
 from lunorash.scheduler.settling import Settling
 from lunorash.scheduler.store import Row
-from lunorash.scheduler.verdict import Event, NeverBegan, Unavailable, Unknown, Verdict
+from lunorash.scheduler.verdict import Event, Failed, NeverBegan, Unavailable, Unknown, Verdict
 from lunorash.shard.applied import Applied
 from lunorash.shard.calls import ShardCall
 from lunorash.shard.client import Shards
@@ -242,6 +244,15 @@ def _redrives_what_it_does_not_mean(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(JobFilter, "passes", lambda self, job: True)
 
 
+def _never_too_late(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Claiming, "_in_time", lambda self, jobs, now: jobs)
+
+
+def _counts_history_twice(patch: pytest.MonkeyPatch) -> None:
+    add = History.add
+    patch.setattr(History, "add", lambda self, number: add(self, number * 2 if number > 0 else number))
+
+
 def _miscounts_slots(counted: str) -> Bug:
     """Only some of the running rows are slots."""
     return _both(
@@ -365,6 +376,15 @@ BUGS: Final[dict[str, Bug]] = {
     "cancelling many passes over what runs": _query("REQUEST_ALL_CANCELS", "cancel_requested = 1", "due = due"),
     "redriving many keeps what was charged": _query("REDRIVE_ALL", "charged = 0", "charged = charged"),
     "one of many calls is stored twice": _query("HOLDERS_OF_IDS", "WHERE id IN", "WHERE 0 AND id IN"),
+    "what failed for good is tried again": _judging(
+        lambda job, event, kept, now: (
+            verdict.judge(job, dataclasses.replace(event, retryable=True), now=now, random=lambda: 0.0)
+            if isinstance(event, Failed)
+            else kept
+        )
+    ),
+    "what is too late is started": _never_too_late,
+    "history is counted twice": _counts_history_twice,
     "priorities do not age": _constant(pooling, "AGEING_MS", 10**9),
 }
 """What each bug does, and how to plant it."""

@@ -16,6 +16,7 @@ __all__ = ["Records"]
 _RAN: Final = {
     "ATTEMPT_FAILED": ("failed", "canceled"),  # canceled: the function cancelled itself
     "CARD_REFUSED": ("failed",),
+    "IN_VAIN": ("failed",),
     "ATTEMPT_TIMED_OUT": ("canceled", "failed", "ok"),
 }
 """What must have become of an attempt that was recorded with this code."""

@@ -35,6 +35,7 @@ _STEPS: Final = {
     ("running", "succeeded"),
     ("running", "dead"),
     ("running", "canceled"),
+    ("running", "expired"),  # its attempt was lost, and by now it is too late for another
     ("dead", "pending"),
     ("dead", "succeeded"),  # a late success
 }
@@ -213,6 +214,8 @@ class Rows:
             if max(len(sent), new["charged"]) > self.retries(new["id"]) + 1:
                 self._journal.violate("attempts are limited", "%s has %s, charged %d", new["id"], sent, new["charged"])
             self._first_claimed.setdefault(new["id"], self._platform.clock.steady())
+            if old["expires_at"] is not None and now >= old["expires_at"]:
+                self._journal.violate("what is too late is not started", "%s is", new["id"])
             if now < old["due"]:
                 self._journal.violate("never early", "%s was claimed %d ms early", new["id"], old["due"] - now)
 
@@ -237,6 +240,8 @@ class Rows:
                 self._journal.violate("what ran is not refunded", "%s #%d was", name, new["attempt"])
         else:
             self._records.recorded(new, now)
+            if new["error_code"] == "IN_VAIN":
+                self._journal.violate("what failed for good is not tried again", "%s is", name)
         if new["unavailable_since"] is None:
             self._unavailable.pop(key, None)
         else:
@@ -249,6 +254,10 @@ class Rows:
 
     def _ends(self, old: Row, new: Row, now: int) -> None:
         name, state = new["id"], new["state"]
+        if state == "expired":
+            self._journal.count("jobs that expired")
+            if old["expires_at"] is None or now < old["expires_at"]:
+                self._journal.violate("only what is too late expires", "%s did", name)
         if state in ("canceled", "running"):
             self.landed += old["state"] == "pending" or state == "running"
         elif old["cancel_requested"]:
@@ -294,6 +303,9 @@ class Rows:
             used_up = now - since >= UNAVAILABLE_PATIENCE_MS
         else:
             self._records.recorded(new, now)
+        if new["error_code"] == "IN_VAIN":
+            self._journal.count("jobs that failed for good")
+            used_up = len(sent) == new["charged"]
         if new["error_code"] == "NEVER_BEGAN" and self._steady:
             self._journal.violate("an outage kills no job", "%s died of one", new["id"])
         if not used_up:

@@ -86,6 +86,8 @@ def test_the_seeds_reach_everything(event: str, counts: Counter[str]) -> None:
         "calls of dead_retry_many",
         "calls of dead_drop_many",
         "jobs that are only remembered",
+        "jobs that expired",
+        "jobs that failed for good",
     ],
 )
 def test_the_seeds_reach_what_is_rare(event: str, counts: Counter[str]) -> None:

@@ -264,6 +264,8 @@ class World:
         origins = counts.pop("origins")
         if any(counts.values()) or origins > 1:
             self.journal.violate("storage is empty in the end", "%s, %d origins", counts, origins)
+        if rows.execute("SELECT 1 FROM history WHERE kept <> 0"):
+            self.journal.violate("storage is empty in the end", "more history is counted than there is")
         if self.shards.unsent():
             self.journal.violate("storage is empty in the end", "there are rows in %s", self.shards.unsent())
         if self.platform.storage.alarm is not None or not self.shards.is_at_rest():
