@@ -134,8 +134,11 @@ class Rows:
     def _deleted_without_history(self, old: Row, now: int) -> bool:
         """Whether it may go: because it has succeeded and its call is not made again, or has rested long enough."""
         if old["ended"] is not None:
-            return bool(now >= old["ended"] + (DEAD_RETENTION_MS if old["state"] == "dead" else HISTORY_MS))
-        if self._history or old["cancel_requested"]:
+            if now >= old["ended"] + (DEAD_RETENTION_MS if old["state"] == "dead" else HISTORY_MS):
+                return True
+            if self._journal.outcome(old["id"], old["incarnation"], old["attempt"]) != "ok":
+                return False  # else it is a late success
+        if self._history or old["cancel_requested"] or old["state"] == "canceled":
             return False
         self._succeeds(old)
         return bool(old["numbered"] or now - old["created"] >= KNOWN_MS)
