@@ -14,7 +14,7 @@ from pytest_workers.runtime import DevServer, Project
 
 from benchmarks.machine import worker_memory_mb
 
-__all__ = ["APP", "BenchWorker", "NotThereError"]
+__all__ = ["APP", "BenchWorker"]
 
 APP: Final = Path(__file__).parent / "app"
 _LEAD_MS: Final = 1_000
@@ -25,10 +25,6 @@ _STALLED_S: Final = 120
 _LOG_LINES: Final = 30
 """Shown when something goes wrong."""
 _A_YEAR_MS: Final = 365 * 86_400_000
-
-
-class NotThereError(Exception):
-    """This release has not what a figure measures; the text says what."""
 
 
 class BenchWorker:
@@ -74,7 +70,7 @@ class BenchWorker:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if error is not None and not isinstance(error, NotThereError):
+        if error is not None:
             time.sleep(0.5)  # its log comes through wrangler
             for line in self._server.log_lines()[-_LOG_LINES:]:
                 self._say(f"| {line}")

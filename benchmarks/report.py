@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from benchmarks.measurement import Measurement
 
-__all__ = ["FORMAT", "Failed", "Measured", "Outcome", "Skipped", "document"]
+__all__ = ["FORMAT", "Failed", "Measured", "Outcome", "document"]
 
 FORMAT: Final = 1
 """Counted up when the document's shape changes."""
@@ -22,20 +22,13 @@ class Measured:
 
 
 @dataclass(frozen=True, slots=True)
-class Skipped:
-    """A figure that this release cannot show."""
-
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
 class Failed:
     """A figure that went wrong."""
 
     reason: str
 
 
-Outcome = Measured | Skipped | Failed
+Outcome = Measured | Failed
 
 
 def document(
@@ -64,7 +57,5 @@ def _shown(outcome: Outcome) -> dict[str, Any]:
     match outcome:
         case Measured(measures):
             return {"measures": {name: measurement.to_dict() for name, measurement in measures.items()}}
-        case Skipped(reason):
-            return {"skipped": reason}
         case Failed(reason):
             return {"failed": reason}

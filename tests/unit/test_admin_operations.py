@@ -92,7 +92,7 @@ async def test_a_refusal_names_the_field_the_value_and_the_rule() -> None:
     assert await why("/scheduled/run-now", {}) == "id is missing; the body must have it"
     assert await why("/scheduled/run-now", {"id": "j", "more": 1}) == "there is no field 'more'; there is id"
     assert await why("/scheduled/cancel-many", {"filter": {}, "limit": 0}) == (
-        "limit is 0; it must be greater than or equal to 1"
+        "limit is 0; it must be a whole number from 1 to 1,000"
     )
     assert await why("/scheduled/cancel-many", {"filter": {"targets": "x"}}) == (
         "there is no field 'filter.targets'; there is state, target, pool, tag, error, id_prefix, created_from, "
@@ -100,11 +100,21 @@ async def test_a_refusal_names_the_field_the_value_and_the_rule() -> None:
     )
     assert (
         await why("/scheduled/schedule", {"target": TARGET, "options": {"priority": 11}})
-        == "options.priority is 11; it must be less than or equal to 10"
+        == "options.priority is 11; it must be a whole number from -10 to 10"
     )
     status, told = await _get(worker, "/scheduled/jobs", "state=gone")
     assert status == 400
     assert told["error"]["message"].startswith("state.0 is 'gone'; it must be 'pending', 'running'")
+
+
+async def test_answers_are_laid_out_as_they_always_were() -> None:
+    """People grep them: the README does."""
+    worker = Worker()
+    await worker.schedule()
+    for path, query in (("/scheduled/get", "id=j"), ("/scheduled/jobs", ""), ("/scheduled/status", "")):
+        answer = await worker.answer("GET", PREFIX + path, query=query)
+        assert answer.text == json.dumps(json.loads(answer.text))
+        assert '": ' in answer.text
 
 
 # -- finding and counting ------------------------------------------------------------------------------------

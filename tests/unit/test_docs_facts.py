@@ -13,7 +13,7 @@ import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
-from lunorash import codec
+from lunorash import codec, incident, retrying
 from lunorash.crons import builder, expression
 from lunorash.scheduler import (
     alarm,
@@ -21,20 +21,22 @@ from lunorash.scheduler import (
     bulk,
     calls,
     claiming,
+    completion,
     dispatching,
     engine,
     histogram,
+    history,
     job_filter,
     journal,
     listing,
     options,
     pool,
     protocol,
+    pruning,
     queue_message,
     queue_workpool,
     receiver,
     retry,
-    settling,
     signing,
     statistics,
     verdict,
@@ -197,11 +199,16 @@ _FACTS: Final = {
         f"{job_filter.MAX_CHANGED:,}, of {bulk.MAX_SCANNED:,} that it looks at",
         f"page of a list | {listing.MAX_PAGE} |",
         f"{protocol.MAX_CODE} characters of its code, {protocol.MAX_MESSAGE:,} of its text",
-        f"were cancelled | {engine.RETENTION_MS // DAY_MS} days",
-        f"dead letters | {engine.DEAD_RETENTION_MS // DAY_MS} days",
+        f"were canceled, or expired | {history.HISTORY_MS // DAY_MS} days",
+        f"so many jobs | {history.HISTORY_LIMIT:,};",
+        f"lines of a traceback | {incident.MAX_TRACE:,} characters",
+        f"passed on to `on_complete` | {completion.MAX_RESULT_BYTES:,} bytes",
+        f"asks for with `RetryAfter` | {retrying.MAX_RETRY_AFTER_MS // 3_600_000} hours",
+        f"tags of a job | {options._MAX_TAGS}, of 1 to {options._MAX_TAG} characters",
+        f"dead letters | {history.DEAD_RETENTION_MS // DAY_MS} days",
         f"in its shard | {applied.APPLIED_RETENTION_MS // DAY_MS} days",
-        f"without history | {settling.KNOWN_MS // 60_000} minutes",
-        f"overtook its job | {engine.TOMBSTONE_MS // DAY_MS} day |",
+        f"without history | {history.KNOWN_MS // 60_000} minutes",
+        f"overtook its job | {pruning.TOMBSTONE_MS // DAY_MS} day |",
         f"by the minute | {statistics.MAX_MINUTES // 60} hours",
         f"the last {cron_runs.KEPT} |",
         f"{dispatching.MAX_AWAITING} waiting for their headers, {engine.MAX_OPEN_DISPATCHES} under way",
@@ -234,12 +241,12 @@ _FACTS: Final = {
     "operations.md": [
         f"more than {alarm._LATE_MS // 1000} s overdue",
         f"every {verdict.UNAVAILABLE_RETRY_MS // 1000} s. After {verdict.UNAVAILABLE_PATIENCE_MS // 60_000} minutes",
-        f"kept for {engine.DEAD_RETENTION_MS // DAY_MS} days",
+        f"kept for {history.DEAD_RETENTION_MS // DAY_MS} days",
         f"within {receiver.WRITE_TIMEOUT_S} s, and are then cancelled. After {engine.SEVERED_LEASE_MS // 1000} s",
         "Five minutes later",
     ],
     "delivery.md": [
-        f"{engine.DEAD_RETENTION_MS // DAY_MS} days",
+        f"{history.DEAD_RETENTION_MS // DAY_MS} days",
         f"{retry.DEFAULT_RETRY.max_attempts} unless you set it, so {retry.DEFAULT_RETRY.max_attempts + 1} attempts",
         f"for {applied.APPLIED_RETENTION_MS // DAY_MS}\n  days",
         f"every {verdict.UNAVAILABLE_RETRY_MS // 1000} s for {verdict.UNAVAILABLE_PATIENCE_MS // 60_000} minutes",

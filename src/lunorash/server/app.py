@@ -28,7 +28,7 @@ from lunorash.shard.client import Shards
 from lunorash.shard.gathering import Gathering
 from lunorash.shard.schema import Migration
 from lunorash.studio.admin import AdminParts, admin_routes
-from lunorash.studio.metrics_routes import METRICS_ROUTE
+from lunorash.studio.metrics_route import METRICS_ROUTES
 
 __all__ = ["App", "AppBuilder", "define_app"]
 
@@ -237,7 +237,8 @@ class App:
             )
         )
         table: dict[str, dict[str, Handler]] = {}
-        for route in (health, *admin, METRICS_ROUTE, dispatch, *api.routes(), *parts.routes):
+        admin = [*admin, *METRICS_ROUTES]
+        for route in (health, *admin, dispatch, *api.routes(), *parts.routes):
             table.setdefault(route.path, {})[route.method] = route.handler
         self.routes: Mapping[str, Mapping[str, Handler]] = MappingProxyType(table)
 

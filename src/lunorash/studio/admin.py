@@ -19,15 +19,8 @@ from lunorash.errors import LunoraError
 from lunorash.functions import FunctionTable
 from lunorash.http import HttpAnswer, HttpRequest, Route
 from lunorash.shard.client import Shards
-from lunorash.studio import (
-    bulk_routes,
-    cron_routes,
-    dead_routes,
-    function_routes,
-    job_routes,
-    metrics_routes,
-    pool_routes,
-)
+from lunorash.studio import bulk_routes, cron_routes, dead_routes, function_routes, job_routes, pool_routes
+from lunorash.studio import statistics_routes as stats
 from lunorash.studio.admin_token import guarded
 from lunorash.studio.asking import Told
 from lunorash.studio.operation import PREFIX, SCHEDULING, STORED, Operation, routes_of
@@ -84,7 +77,7 @@ def admin_operations(parts: AdminParts) -> tuple[Operation, ...]:
         >>> [each.path for each in admin_operations(AdminParts()) if each.name == "count_jobs"]
         ['/scheduled/count']
     """
-    jobs, dead, bulk, pools, told = job_routes, dead_routes, bulk_routes, pool_routes, metrics_routes
+    jobs, dead, bulk, pools = job_routes, dead_routes, bulk_routes, pool_routes
     cron = cron_routes.CronHandlers(crons=parts.crons, shards=parts.shards, run=parts.run_cron, clock=parts.clock)
     function = function_routes.FunctionHandlers(
         functions=parts.functions, workflows=parts.workflows, agents=parts.agents, runner=parts.runner
@@ -130,7 +123,7 @@ def admin_operations(parts: AdminParts) -> tuple[Operation, ...]:
         Operation("POST", "/scheduled/schedule", schedule, jobs.ScheduleBody, jobs.Scheduled, (*one, *SCHEDULING)),
         Operation("POST", "/scheduled/run-now", jobs.run_job_now, jobs.JobQuery, jobs.Due, one),
         Operation("GET", "/scheduled/dead/groups", dead.group_dead, None, dead.Groups, STORED),
-        Operation("GET", "/scheduled/statistics", told.get_statistics, told.MinutesQuery, told.Statistics, STORED),
+        Operation("GET", "/scheduled/statistics", stats.get_statistics, stats.MinutesQuery, stats.Minutes, STORED),
         Operation("GET", "/functions", function.list_functions, None, function_routes.Functions),
         Operation("GET", "/openapi.json", get_openapi, None, Document),
     )

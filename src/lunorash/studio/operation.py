@@ -64,6 +64,11 @@ class Operation:
         return " ".join((self.handler.__doc__ or "").split())
 
     @property
+    def summary(self) -> str:
+        """The same in short."""
+        return self.text.partition(". ")[0].rstrip(".")
+
+    @property
     def every_code(self) -> tuple[str, ...]:
         """The codes of all errors that it may answer."""
         asking = () if self.asks is None else ("BAD_REQUEST", "INVALID_INPUT")
@@ -81,9 +86,7 @@ class Operation:
                 get = self.method == "GET"
                 asked = read_query(request, self.asks) if get else await read_body(request, self.asks)
             told = await self.handler(request, asked)
-            return (
-                told if isinstance(told, HttpAnswer) else HttpAnswer(encoded=told.model_dump_json(exclude_unset=True))
-            )
+            return told if isinstance(told, HttpAnswer) else HttpAnswer(body=told.model_dump(exclude_unset=True))
 
         return handle
 
