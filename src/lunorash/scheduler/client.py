@@ -84,6 +84,24 @@ class Scheduler:
         self._now = now
         self._mint = mint
 
+    async def watch(self, until: int) -> Any:
+        """Open a WebSocket that tells when something has changed; see `lunorash.scheduler.live`.
+
+        Args:
+            until: when it ends, in epoch milliseconds.
+
+        Returns:
+            the platform's answer to a request for an upgrade.
+
+        Raises:
+            LunoraError: ``TOO_MANY_WATCHERS``.
+        """
+        asked = {"headers": {"upgrade": "websocket", "x-lunora-until": str(until)}}
+        answer = await self._stub().fetch("https://scheduler/watch", asked)
+        if answer.status != 101:
+            raise LunoraError("TOO_MANY_WATCHERS", "too many watch already; close a page of the studio")
+        return answer.js_object
+
     async def run_after(
         self, delay: Delay, target: Target, args: Mapping[str, Any] | None = None, options: RunOptions | None = None
     ) -> str:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from workers import DurableObject
+from workers import DurableObject, Response
 
 from lunorash.codec import decode_json
 from lunorash.errors import LunoraError
@@ -23,6 +23,7 @@ from lunorash.scheduler.fetch_transport import FetchTransport
 from lunorash.scheduler.ids import mint_id
 from lunorash.scheduler.job import NewJob, OutboxRow
 from lunorash.scheduler.job_filter import JobFilter
+from lunorash.scheduler.live import MAX_WATCHERS, Live
 from lunorash.scheduler.schema import migrate
 from lunorash.scheduler.settings import (
     check_settings,
@@ -32,6 +33,7 @@ from lunorash.scheduler.settings import (
     read_origin,
     read_secrets,
 )
+from lunorash.scheduler.web_sockets import WebSockets
 
 __all__ = ["SchedulerDO"]
 
@@ -67,11 +69,15 @@ class SchedulerDO(DurableObject):  # type: ignore[misc]
             mint_id=mint_id,
             sizes=sizes,
             history=history,
+            changed=lambda: self._live.changed(),  # noqa: PLW0108 - it comes after the engine
         )
+        self._web_sockets = WebSockets(ctx)
+        self._live = Live(self._web_sockets.all, _now)
         fetch = ctx.exports.default.fetch if loopback else None
         transport = FetchTransport(origin=self._origin, instance=ctx.id.toString(), key=key, clock=_now, fetch=fetch)
         self._dispatcher = Dispatcher(self._engine, transport, clock=_now, log=print)
         self._engine.resume(_now())
+        self._live.look()
 
     async def alarm(self, alarm_info: Any = None) -> None:  # noqa: ARG002 - the platform passes it
         """One bounded pass. It never raises because of a job: the platform gives up on an alarm that does."""
@@ -82,6 +88,25 @@ class SchedulerDO(DurableObject):  # type: ignore[misc]
             report("the alarm's pass", error)
         finally:
             self._engine.rearm(_now())
+
+    async def fetch(self, request: Any) -> Any:
+        """Somebody wants to watch: ``x-lunora-until`` says when their session ends. Only the Worker can ask."""
+        if len(self._web_sockets.all()) >= MAX_WATCHERS:
+            return Response("there are too many watchers", status=503)
+        answer = self._web_sockets.accept(int(request.headers["x-lunora-until"]))
+        self._live.look()
+        return answer
+
+    async def webSocketMessage(self, socket: Any, message: Any) -> None:  # noqa: N802 - as the platform calls it
+        """Nobody has anything to say here; pings are answered by the platform."""
+
+    async def webSocketClose(self, socket: Any, code: int, reason: str, clean: bool) -> None:  # noqa: N802
+        """Somebody has gone."""
+        self._live.look()
+
+    async def webSocketError(self, socket: Any, error: Any) -> None:  # noqa: N802
+        """A connection broke: whoever it was comes back by a new one."""
+        self._live.look()
 
     async def begin(self, dispatch_id: str) -> bool:
         """Asked by the receiver before it runs anything."""

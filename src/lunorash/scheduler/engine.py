@@ -54,6 +54,7 @@ class Engine:
         random: numbers in [0, 1).
         mint_id: mints ids of dispatches and incarnations.
         sizes: the most that one dispatch carries.
+        changed: called after each change has been stored.
         history: whether jobs that have succeeded are kept for a week. If not, they are only kept for as long as the
             call that scheduled them might be repeated.
     """
@@ -70,8 +71,10 @@ class Engine:
         origin_problem: str = "no origin is configured",
         sizes: BatchSizes = BatchSizes(),  # noqa: B008 - it is immutable
         history: bool = True,
+        changed: Callable[[], None] = lambda: None,
     ) -> None:
         self._store = store
+        self._changed = changed
         self._alarm = alarm
         self._origin = UNCONFIGURED if origin is None else origin
         self._room = room
@@ -358,7 +361,9 @@ class Engine:
 
         self._changing = True
         try:
-            return self._store.transaction(body)
+            result = self._store.transaction(body)
+            self._changed()
+            return result
         except BaseException:
             self._alarm.forget()
             raise

@@ -88,7 +88,7 @@ def guarded(handler: Handler) -> Handler:
     """The same handler for those who bear the admin token, and for nobody else."""
 
     async def checked(request: HttpRequest) -> HttpAnswer:
-        require_admin(request.env, request.headers)
+        require_admin(request)
         return await handler(request)
 
     return checked
