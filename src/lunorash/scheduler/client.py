@@ -96,8 +96,8 @@ class Scheduler:
         Raises:
             LunoraError: ``TOO_MANY_WATCHERS``.
         """
-        asked = {"headers": {"upgrade": "websocket", "x-lunora-until": str(until)}}
-        answer = await self._stub().fetch("https://scheduler/watch", asked)
+        headers = {"upgrade": "websocket", "x-lunora-until": str(until)}
+        answer = await self._stub().fetch("https://scheduler/watch", headers=headers)
         if answer.status != 101:
             raise LunoraError("TOO_MANY_WATCHERS", "too many watch already; close a page of the studio")
         return answer.js_object
