@@ -120,13 +120,13 @@ def case_pending_jobs_are_listed_by_due_time_then_id(store: Store) -> None:
         assert all(len(page) <= limit for page in pages)
 
 
-def case_running_jobs_are_listed_by_id(store: Store) -> None:
+def case_running_jobs_are_listed_by_due_time_then_id(store: Store) -> None:
     rig = Rig(store)
     for job_id in ("c", "a", "d", "b"):
-        rig.schedule(job_id)
+        rig.schedule(job_id, due=-1 if job_id == "d" else 0)
     assert len(rig.claim()) == 4
     rig.schedule("waits")
-    assert _pages(store, ["running"], 3) == [["a", "b", "c"], ["d"]]
+    assert _pages(store, ["running"], 3) == [["d", "a", "b"], ["c"]]
 
 
 def case_ended_jobs_are_listed_newest_first(store: Store) -> None:

@@ -177,6 +177,10 @@ class Rig:
         """Cancel a job."""
         return self.engine.cancel(job_id, START + self.now)
 
+    def run_now(self, job_id: str = "j") -> bool:
+        """Make a job that waits due now."""
+        return self.engine.run_now(job_id, START + self.now)
+
     def redrive(self, job_id: str = "j") -> bool:
         """Retry a dead letter."""
         return self.engine.redrive(job_id, START + self.now)

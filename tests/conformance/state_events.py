@@ -265,6 +265,15 @@ EVENTS: Final[dict[str, Event]] = {
         },
         otherwise=False,
     ),
+    # a moment before it is due by itself; what is due already, or not waiting, stays as it is
+    "run now": Event(
+        at=36_999,
+        happen=lambda rig, _state: rig.run_now(),
+        cells={
+            name: Cell(job={"due": 36_999}, returns=True) for name in ("pending", "taken over", "retrying", "alone")
+        },
+        otherwise=False,
+    ),
     "retried by hand": Event(
         at=40_000,
         happen=lambda rig, _state: rig.redrive(),

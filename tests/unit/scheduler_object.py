@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from lunorash.codec import decode_json
 from lunorash.errors import LunoraError
-from lunorash.scheduler import listing
+from lunorash.scheduler import finding, listing
 from lunorash.scheduler.alarm import Alarm
 from lunorash.scheduler.engine import Engine
 from lunorash.scheduler.job import Dispatch, NewJob, OutboxRow
@@ -99,6 +99,9 @@ class SchedulerObject:
     async def cancel(self, job_id: str) -> str:
         return self._answer("cancel", lambda: self.engine.cancel(job_id, self.now))
 
+    async def run_now(self, job_id: str) -> str:
+        return self._answer("run_now", lambda: self.engine.run_now(job_id, self.now))
+
     async def redrive(self, job_id: str) -> str:
         return self._answer("redrive", lambda: self.engine.redrive(job_id, self.now))
 
@@ -118,6 +121,19 @@ class SchedulerObject:
 
     async def list(self, text: str) -> str:
         return self._answer("list", lambda: listing.page(self.store, **decode_json(text)))
+
+    async def jobs(self, text: str) -> str:
+        def work() -> dict[str, Any]:
+            asked = decode_json(text)
+            return finding.jobs(self.store, JobFilter.from_dict(asked.pop("filter")), **asked)
+
+        return self._answer("jobs", work)
+
+    async def count(self, text: str) -> str:
+        return self._answer("count", lambda: finding.count(self.store, JobFilter.from_dict(decode_json(text))))
+
+    async def dead_groups(self) -> str:
+        return self._answer("dead_groups", lambda: finding.dead_groups(self.store))
 
     async def status(self) -> str:
         return self._answer(

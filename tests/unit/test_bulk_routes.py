@@ -76,7 +76,7 @@ async def test_letters_are_retried_and_dropped() -> None:
         {"filter": {"id_prefix": "-a"}},
         {"filter": {"id_prefix": "a%"}},
         {"filter": {"state": "succeeded"}},
-        {"filter": {"state": ["dead"]}},
+        *({"filter": {"state": states}} for states in ([], ["succeeded"], ["dead", "dead"], ["dead", "pending"], [5])),
         *({"filter": {"due_before": at}} for at in _NO_INSTANTS),
     ],
 )

@@ -13,7 +13,7 @@ from lunorash.scheduler.job_filter import Changed, JobFilter
 from lunorash.scheduler.options import RunOptions
 from lunorash.scheduler.pool import PoolPage, PoolStatus
 from lunorash.scheduler.queue_workpool import QueueCall, QueueWorkpool, create_queue_workpool
-from lunorash.scheduler.record import Failure, JobRecord, Page
+from lunorash.scheduler.record import DeadGroup, DeadGroups, Failure, JobCount, JobRecord, Page
 from lunorash.scheduler.retry import RetryPolicy
 from lunorash.scheduler.workpool import Workpool, create_workpool
 
@@ -22,8 +22,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Changed",
+    "DeadGroup",
+    "DeadGroups",
     "Failure",
     "JobCall",
+    "JobCount",
     "JobFilter",
     "JobRecord",
     "Page",

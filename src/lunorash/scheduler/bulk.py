@@ -11,28 +11,17 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
-from lunorash.errors import LunoraError, shown
 from lunorash.scheduler import queries
 from lunorash.scheduler.job import State
-from lunorash.scheduler.job_filter import Change, Changed, JobFilter, check_limit
+from lunorash.scheduler.job_filter import Change, Changed, JobFilter, check_limit, states_to_change
 from lunorash.scheduler.pooling import Pooling
 from lunorash.scheduler.store import Row, Store
-from lunorash.scheduler.walking import Place, jobs_behind
+from lunorash.scheduler.walking import Place, walk
 
 __all__ = ["MAX_SCANNED", "Bulk"]
 
 MAX_SCANNED: Final = 2_000
 """Jobs that one call looks at."""
-
-_BATCH: Final = 100
-_COLUMNS: Final = "id, target, state, pool, error_code, created, due, ended, cancel_requested"
-
-# What waits comes first: if it is claimed between two calls, it is met among those that run.
-_STATES: Final[dict[Change, tuple[State, ...]]] = {
-    "cancel": ("pending", "running"),
-    "redrive": ("dead",),
-    "drop": ("dead",),
-}
 
 
 class Bulk:
@@ -66,7 +55,7 @@ class Bulk:
             LunoraError: ``INVALID_INPUT`` for a change, a state, a cursor or a limit that cannot be.
         """
         check_limit(limit)
-        states = _states(change, wanted)
+        states = states_to_change(change, wanted)
         start = Place.before(states[0]) if cursor is None else Place.of_cursor(cursor, states)
         end: Place | None = None
         chosen: list[Row] = []
@@ -92,21 +81,10 @@ class Bulk:
 
     def _walk(self, states: Sequence[State], place: Place, wanted: JobFilter) -> Iterator[tuple[Place, Row]]:
         """The jobs behind a place, each with its own, as far as their times may still be meant."""
-        due_from, due_before = wanted.between("due")
-        ended_from, ended_before = wanted.between("ended")
         for state in states[states.index(place.state) :]:
             here = place if place.state == state else Place.before(state)
-            more = True
-            while more:
-                here = here.skipping(due_from=due_from, ended_before=ended_before)
-                rows = jobs_behind(self._store, here, _COLUMNS, _BATCH)
-                more = len(rows) == _BATCH
-                for row in rows:
-                    if here.is_past(row, due_before=due_before, ended_from=ended_from):
-                        more = False
-                        break
-                    here = here.at(row)
-                    yield here, row
+            for row in walk(self._store, state, here.spot, wanted, "cancel_requested"):
+                yield here.at(row), row
 
     def _apply(self, change: Change, chosen: Sequence[str], now: int) -> None:
         ids = json.dumps(chosen)
@@ -119,19 +97,6 @@ class Bulk:
         else:
             self._store.execute(queries.DROP_ALL_DEAD, ids)
             self._store.execute(queries.DELETE_ATTEMPTS, ids)
-
-
-def _states(change: Change, wanted: JobFilter) -> Sequence[State]:
-    states = _STATES.get(change)
-    if states is None:
-        raise LunoraError("INVALID_INPUT", f"change is {shown(change)}; it must be one of {', '.join(_STATES)}")
-    if wanted.state is None:
-        return states
-    if wanted.state not in states:
-        raise LunoraError(
-            "INVALID_INPUT", f"state is {shown(wanted.state)}; to {change} them, jobs are {' or '.join(states)}"
-        )
-    return (wanted.state,)
 
 
 def _is_stopping(row: Row) -> bool:

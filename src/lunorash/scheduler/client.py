@@ -14,13 +14,15 @@ from lunorash.refs import Target
 from lunorash.scheduler.calls import Catalog, JobCall, make_job, make_jobs
 from lunorash.scheduler.ids import check_id, mint_id
 from lunorash.scheduler.job import NewJob, State
-from lunorash.scheduler.job_filter import MAX_CHANGED, Change, Changed, JobFilter, check_limit
+from lunorash.scheduler.job_filter import MAX_CHANGED, Change, Changed, JobFilter, check_limit, states_to_change
 from lunorash.scheduler.options import Delay, Instant, RunOptions, delay_ms, instant_ms
 from lunorash.scheduler.pool import PoolPage, PoolStatus, change_of_pool
-from lunorash.scheduler.record import JobRecord, Page
+from lunorash.scheduler.record import DeadGroup, DeadGroups, JobCount, JobRecord, Page
+from lunorash.scheduler.walking import Order, check_order
 
 __all__ = ["Scheduler", "create_scheduler", "stub_of"]
 
+_ANY: Final = JobFilter()
 _SCHEDULED: Final[tuple[State, ...]] = ("running", "pending")
 _PAUSES_S: Final = (0.05, 0.2)  # between tries of a call that may be repeated
 
@@ -188,11 +190,10 @@ class Scheduler:
         return None if record is None else JobRecord.from_dict(record)
 
     async def list(self, *, states: Sequence[State] = _SCHEDULED, cursor: str | None = None, limit: int = 100) -> Page:
-        """List jobs, a page at a time.
+        """List jobs, a page at a time, one state after the other; `jobs` finds those that a filter chooses.
 
         Args:
-            states: which; by default those that run or wait. One state after the other: running by id,
-                pending by due time, ended ones newest first.
+            states: which; by default those that run or wait. Those come by due time, ended ones newest first.
             cursor: the cursor of the page before; None for the first.
             limit: how many at most, 1 to 100. There may be fewer when arguments are large, and more to come:
                 only a cursor of None means the end.
@@ -203,6 +204,70 @@ class Scheduler:
         question = json.dumps({"states": [*states], "cursor": cursor, "limit": limit})
         page = await self._call("list", question, again=True)
         return Page.from_dict(page)
+
+    async def jobs(
+        self,
+        wanted: JobFilter = _ANY,
+        *,
+        order: Order = "newest",
+        cursor: str | None = None,
+        limit: int = 100,
+    ) -> Page:
+        """Find jobs, a page at a time, in the order of their instants: when they ended, or else are due.
+
+        A call looks at 2,000 jobs at most, so a page may be short or empty, and more to come: only a cursor of None
+        means the end. Jobs that come, end or are retried while you go on never hide another one or show it twice.
+
+        Args:
+            wanted: which; by default all. A filter by state, and by when they are due or ended, narrows what is looked
+                at; the rest of it is asked of each job.
+            order: ``"newest"`` from the latest instant back, or ``"soonest"`` from the earliest on.
+            cursor: the cursor of the page before; None for the first.
+            limit: how many at most, 1 to 100. There may be fewer when arguments are large.
+
+        Raises:
+            LunoraError: ``INVALID_INPUT`` for filter, order, cursor or limit.
+
+        Example:
+            What was due in the last hour and still waits::
+
+                hour_ago = ctx.now - timedelta(hours=1)
+                page = await ctx.scheduler.jobs(
+                    JobFilter(state="pending", due_from=hour_ago, due_before=ctx.now), order="soonest"
+                )
+                for job in page.jobs:
+                    print(f"{job.id} has waited since {job.due}")
+        """
+        question = {"filter": _checked(wanted).to_dict(), "order": check_order(order), "cursor": cursor, "limit": limit}
+        return Page.from_dict(await self._call("jobs", json.dumps(question), again=True))
+
+    async def count(self, wanted: JobFilter = _ANY) -> JobCount:
+        """Count the jobs that a filter chooses. A call looks at 10,000 jobs at most, and says whether those were all.
+
+        Args:
+            wanted: which; by default all.
+
+        Raises:
+            LunoraError: ``INVALID_INPUT``.
+
+        Example:
+            Whether a customer has something scheduled::
+
+                waiting = await ctx.scheduler.count(JobFilter(state="pending", id_prefix="u1-"))
+                print(f"{waiting.count}{'' if waiting.exact else ' or more'} jobs wait")
+        """
+        return JobCount(**await self._call("count", json.dumps(_checked(wanted).to_dict()), again=True))
+
+    async def run_now(self, job_id: str) -> bool:
+        """Make a job that waits due now. It starts as soon as its pool and its origin have room for it.
+
+        Args:
+            job_id: its id.
+
+        Returns:
+            True if it is due now, or was before. False if no job waits by that id: it runs, has ended or never was.
+        """
+        return bool(await self._call("run_now", check_id(job_id), again=True))
 
     async def walk(self, *, states: Sequence[State] = _SCHEDULED) -> AsyncIterator[JobRecord]:
         """Go through all jobs in some states, page by page."""
@@ -218,6 +283,11 @@ class Scheduler:
     async def dead(self, *, cursor: str | None = None, limit: int = 100) -> Page:
         """List the dead letters, the newest first: jobs that used up their attempts or failed for good."""
         return await self.list(states=("dead",), cursor=cursor, limit=limit)
+
+    async def dead_groups(self) -> DeadGroups:
+        """Tell what dead letters died of: grouped by what they called and the code of their error."""
+        told = await self._call("dead_groups", again=True)
+        return DeadGroups(groups=tuple(DeadGroup(**group) for group in told["groups"]), exact=told["exact"])
 
     async def dead_retry(self, job_id: str) -> bool:
         """Try a dead letter again, at once and with all its attempts; False if there is none by that id."""
@@ -331,9 +401,7 @@ class Scheduler:
     async def _change_many(
         self, change: Change, wanted: JobFilter, cursor: str | None, limit: int, dry_run: bool
     ) -> Changed:
-        given: Any = wanted
-        if not isinstance(given, JobFilter):
-            raise LunoraError("INVALID_INPUT", f"wanted is {shown(given)}; it must be JobFilter(...)")
+        states_to_change(change, _checked(wanted))
         if not isinstance(dry_run, bool):
             raise LunoraError("INVALID_INPUT", f"dry_run is {shown(dry_run)}; it must be True or False")
         question = {"change": change, "filter": wanted.to_dict(), "cursor": cursor, "limit": check_limit(limit)}
@@ -367,6 +435,12 @@ class Scheduler:
         if "error" in answer:
             raise _error(answer["error"])
         return answer["ok"]
+
+
+def _checked(wanted: Any) -> JobFilter:
+    if not isinstance(wanted, JobFilter):
+        raise LunoraError("INVALID_INPUT", f"wanted is {shown(wanted)}; it must be JobFilter(...)")
+    return wanted
 
 
 def _answer_for(job_id: str, refusal: dict[str, Any] | None) -> str | LunoraError:

@@ -13,7 +13,7 @@ from workers import DurableObject, Response
 from lunorash.codec import decode_json
 from lunorash.errors import LunoraError
 from lunorash.incident import report
-from lunorash.scheduler import listing
+from lunorash.scheduler import finding, listing
 from lunorash.scheduler.alarm import Alarm
 from lunorash.scheduler.batching import BatchSizes
 from lunorash.scheduler.dispatching import Dispatcher
@@ -156,6 +156,10 @@ class SchedulerDO(DurableObject):  # type: ignore[misc]
         """Cancel a job; answers whether there was one to cancel."""
         return self._answer(lambda: self._engine.cancel(job_id, _now()))
 
+    async def run_now(self, job_id: str) -> str:
+        """Make a job that waits due now; answers whether there was one."""
+        return self._answer(lambda: self._engine.run_now(job_id, _now()))
+
     async def redrive(self, job_id: str) -> str:
         """Retry a dead letter; answers whether it was one."""
         return self._answer(lambda: self._engine.redrive(job_id, _now()))
@@ -181,6 +185,23 @@ class SchedulerDO(DurableObject):  # type: ignore[misc]
     async def list(self, text: str) -> str:
         """Answers a page of jobs; takes ``{"states", "cursor", "limit"}``."""
         return self._answer(lambda: listing.page(self._store, **decode_json(text)))
+
+    async def jobs(self, text: str) -> str:
+        """Answers a page of the jobs that a filter chooses; takes ``{"filter", "order", "cursor", "limit"}``."""
+
+        def work() -> dict[str, Any]:
+            asked = decode_json(text)
+            return finding.jobs(self._store, JobFilter.from_dict(asked.pop("filter")), **asked)
+
+        return self._answer(work)
+
+    async def count(self, text: str) -> str:
+        """Answers how many jobs a filter chooses, given the filter."""
+        return self._answer(lambda: finding.count(self._store, JobFilter.from_dict(decode_json(text))))
+
+    async def dead_groups(self) -> str:
+        """Answers what dead letters died of."""
+        return self._answer(lambda: finding.dead_groups(self._store))
 
     async def status(self) -> str:
         """Answers how the scheduler is doing."""

@@ -160,6 +160,20 @@ class Engine:
         """
         return self._change(lambda: self._cancel(job_id, now, now), now)
 
+    def run_now(self, job_id: str, now: int) -> bool:
+        """Make a job that waits due now, if it is not due already; False if none waits by that id.
+
+        It starts as soon as there is room for it: in its pool, and towards an origin that answers.
+        """
+
+        def work() -> bool:
+            moved = self._store.execute(queries.RUN_NOW, now, job_id)
+            for row in moved:
+                self._pooling.changed(row["pool"])
+            return bool(moved)
+
+        return self._change(work, now)
+
     def redrive(self, job_id: str, now: int) -> bool:
         """Give a dead letter a new incarnation, due now, with all its attempts; False if it is not dead."""
 

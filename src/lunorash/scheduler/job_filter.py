@@ -1,11 +1,12 @@
-"""Which jobs are meant when many are changed at once, and what a call says that has changed some of them."""
+"""Which jobs are meant when some are listed, counted or changed, and what a call says that has changed some."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from fnmatch import fnmatchcase
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, get_args
 
 from lunorash.errors import LunoraError, shown
 from lunorash.refs import Target, target_text
@@ -14,7 +15,17 @@ from lunorash.scheduler.job import State
 from lunorash.scheduler.options import Instant, instant_ms
 from lunorash.scheduler.pool import check_pool_name
 
-__all__ = ["MAX_CHANGED", "Change", "Changed", "JobFilter", "check_limit"]
+__all__ = [
+    "CHANGEABLE",
+    "FILTERED",
+    "MAX_CHANGED",
+    "Change",
+    "Changed",
+    "JobFilter",
+    "check_limit",
+    "has_ended",
+    "states_to_change",
+]
 
 Change = Literal["cancel", "redrive", "drop"]
 """What can be done to many jobs at once."""
@@ -22,8 +33,20 @@ Change = Literal["cancel", "redrive", "drop"]
 MAX_CHANGED: Final = 1_000
 """Jobs that one call may change: that is one transaction, and the object answers nobody else meanwhile."""
 
+# What waits comes first: if it is claimed between two calls, it is met among those that run.
+CHANGEABLE: Final[Mapping[Change, tuple[State, ...]]] = {
+    "cancel": ("pending", "running"),
+    "redrive": ("dead",),
+    "drop": ("dead",),
+}
+"""The states of jobs to which each change can be done, in the order in which they are gone through."""
+
+FILTERED: Final = "id, target, state, pool, tags, error_code, created, due, ended"
+"""The columns of a job that a filter looks at."""
+
 _MAX_TEXT: Final = 256
-_STATES: Final = ("pending", "running", "dead")
+_STATES: Final[tuple[State, ...]] = get_args(State)
+_LIVE: Final = ("pending", "running")
 _INSTANTS: Final = ("created_from", "created_before", "due_from", "due_before", "ended_from", "ended_before")
 
 
@@ -32,10 +55,11 @@ class JobFilter:
     """Which jobs are meant; all conditions have to hold, and None is no condition.
 
     Args:
-        state: ``"pending"``, ``"running"`` or ``"dead"``.
+        state: ``"pending"``, ``"running"``, ``"succeeded"``, ``"dead"`` or another state of jobs, or several in a list.
         target: a reference, or a path, or a module or folder of them, ``"billing"``, or a pattern with ``*``, ``?`` or
             ``[...]``, ``"billing:*"``; at most 256 characters.
         pool: the workpool that they run in.
+        tag: one of their tags, at most 256 characters.
         error: the code of their last error, at most 256 characters.
         id_prefix: how their ids begin.
         created_from: that they were scheduled then or later: epoch milliseconds or a `datetime` with a time zone;
@@ -54,9 +78,10 @@ class JobFilter:
         False
     """
 
-    state: State | None = None
+    state: State | Sequence[State] | None = None
     target: Target | None = None
     pool: str | None = None
+    tag: str | None = None
     error: str | None = None
     id_prefix: str | None = None
     created_from: Instant | None = None
@@ -67,11 +92,11 @@ class JobFilter:
     ended_before: Instant | None = None
 
     def __post_init__(self) -> None:
-        if self.state is not None and self.state not in _STATES:
-            raise LunoraError("INVALID_INPUT", f"state is {shown(self.state)}; it must be one of {', '.join(_STATES)}")
+        if self.state is not None:
+            object.__setattr__(self, "state", _state(self.state))
         if self.target is not None and not isinstance(self.target, str):
             object.__setattr__(self, "target", target_text(self.target))
-        for name in ("target", "error"):
+        for name in ("target", "tag", "error"):
             _check_text(name, getattr(self, name))
         if self.pool is not None:
             check_pool_name(self.pool)
@@ -79,6 +104,27 @@ class JobFilter:
             _check_prefix(self.id_prefix)
         for name in _INSTANTS:
             object.__setattr__(self, name, _instant(name, getattr(self, name)))
+
+    @property
+    def states(self) -> tuple[State, ...]:
+        """The states that are meant.
+
+        Example:
+            >>> JobFilter(state="dead").states, JobFilter(state=["running", "pending"]).states
+            (('dead',), ('running', 'pending'))
+        """
+        if self.state is None:
+            return _STATES
+        states: Any = (self.state,) if isinstance(self.state, str) else self.state
+        return tuple(states)
+
+    @property
+    def asks_only_when(self) -> bool:
+        """Whether nothing is asked but in which state jobs are and when they are due or ended."""
+        others = [field.name for field in fields(self) if not field.name.startswith(("state", "due_", "ended_"))]
+        only_when = all(getattr(self, name) is None for name in others)
+        # what has ended is in no order of when it was due
+        return only_when and (self.between("due") == (None, None) or not any(map(has_ended, self.states)))
 
     def passes(self, job: Mapping[str, Any]) -> bool:
         """Whether a job is meant.
@@ -93,9 +139,10 @@ class JobFilter:
             [True, False]
         """
         return (
-            (self.state is None or job.get("state") == self.state)
+            (self.state is None or job.get("state") in self.states)
             and (self.target is None or _names(str(self.target), str(job.get("target"))))
             and (self.pool is None or job.get("pool") == self.pool)
+            and (self.tag is None or self.tag in _tags(job.get("tags")))
             and (self.error is None or job.get("error_code") == self.error)
             and (self.id_prefix is None or str(job.get("id")).startswith(self.id_prefix))
             and all(_lies_in(job.get(name), *self.between(name)) for name in ("created", "due", "ended"))
@@ -162,6 +209,37 @@ class Changed:
         return cls(**{**known, "ids": tuple(known["ids"])})
 
 
+def has_ended(state: State) -> bool:
+    """Whether jobs in this state have come to rest.
+
+    Example:
+        >>> has_ended("running"), has_ended("canceled")
+        (False, True)
+    """
+    return state not in _LIVE
+
+
+def states_to_change(change: Change, wanted: JobFilter) -> tuple[State, ...]:
+    """The states of the jobs that a change is to be done to, in the order in which they are gone through.
+
+    Raises:
+        LunoraError: ``INVALID_INPUT`` for a change that there is not, or a state in which it cannot be done.
+
+    Example:
+        >>> states_to_change("cancel", JobFilter())
+        ('pending', 'running')
+    """
+    states = CHANGEABLE.get(change)
+    if states is None:
+        raise LunoraError("INVALID_INPUT", f"change is {shown(change)}; it must be one of {', '.join(CHANGEABLE)}")
+    for state in () if wanted.state is None else wanted.states:
+        if state not in states:
+            raise LunoraError(
+                "INVALID_INPUT", f"state is {shown(state)}; to {change} them, jobs are {' or '.join(states)}"
+            )
+    return tuple(state for state in states if state in wanted.states)
+
+
 def check_limit(limit: Any) -> int:
     """Return ``limit`` if one call may change so many jobs.
 
@@ -177,6 +255,23 @@ def check_limit(limit: Any) -> int:
             "INVALID_INPUT", f"limit is {shown(limit)}; it must be a whole number from 1 to {MAX_CHANGED:,}"
         )
     return limit
+
+
+def _state(given: Any) -> State | tuple[State, ...]:
+    several = isinstance(given, list | tuple)
+    states = tuple(given) if several else (given,)
+    for state in states:
+        if not isinstance(state, str) or state not in _STATES:
+            raise LunoraError("INVALID_INPUT", f"state is {shown(state)}; it must be one of {', '.join(_STATES)}")
+    if not states or len(set(states)) != len(states):
+        raise LunoraError("INVALID_INPUT", f"state is {shown(given)}; name at least one, and none twice")
+    return states if several else states[0]
+
+
+def _tags(stored: Any) -> Sequence[Any]:
+    """The tags of a record, or of a row, which has them as JSON."""
+    tags = json.loads(stored) if isinstance(stored, str) else stored
+    return tags if isinstance(tags, list | tuple) else ()
 
 
 def _names(wanted: str, target: str) -> bool:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from itertools import islice
 from typing import Any, Final
 
 from lunorash.errors import LunoraError, shown
 from lunorash.scheduler.breaker import Breaker
 from lunorash.scheduler.job import State
+from lunorash.scheduler.job_filter import JobFilter
 from lunorash.scheduler.pool import check_pool_name
 from lunorash.scheduler.store import Row, Store
-from lunorash.scheduler.walking import FAR, Place, check_state, jobs_behind
+from lunorash.scheduler.walking import FAR, Place, check_state, walk
 
-__all__ = ["MAX_PAGE", "find", "page", "pool", "pools", "status"]
+__all__ = ["MAX_PAGE", "SIZE", "check_page", "find", "fitting", "page", "pool", "pools", "records", "status"]
 
 MAX_PAGE: Final = 100
 _PAGE_ARGS: Final = 1_000_000  # characters of arguments on one page: it has to fit one answer
@@ -23,6 +25,11 @@ _JOB: Final = """
 id, incarnation, target, args, state, due, scheduled_for, created, retry, timeout_ms, shard_key, pool, priority,
 attempt AS attempts, charged, redrives, cancel_requested, started, ended, error_code, error_message
 """
+_BY_IDS: Final = f"SELECT {_JOB} FROM jobs WHERE id IN (SELECT value FROM json_each(?))"  # noqa: S608
+_ANY: Final = JobFilter()
+
+SIZE: Final = "coalesce(size, length(args)) AS size"
+"""The column by which `fitting` knows how large arguments are."""
 
 _WAITING: Final = f"""
 SELECT count(*) AS n FROM (
@@ -69,7 +76,7 @@ def page(store: Store, states: Sequence[State], cursor: str | None, limit: int) 
 
     Args:
         store: where they are.
-        states: which to list. Pending ones come by due time, running ones by id, ended ones newest first.
+        states: which to list. Those that wait or run come by due time, ended ones newest first.
         cursor: what the page before returned; None for the first page.
         limit: at most so many, 1 to `MAX_PAGE`; fewer when their arguments are large.
 
@@ -79,24 +86,25 @@ def page(store: Store, states: Sequence[State], cursor: str | None, limit: int) 
     Raises:
         LunoraError: ``INVALID_INPUT`` for a limit, a state or a cursor that cannot be.
     """
-    _check_limit(limit)
+    check_page(limit)
     if not states or len(set(states)) != len(states):
         raise LunoraError("INVALID_INPUT", f"states is {shown(states)}; name at least one, and none twice")
     for state in states:
         check_state(state)
     place = Place.before(states[0]) if cursor is None else Place.of_cursor(cursor, states)
-    while True:
-        jobs, more = _fitting(jobs_behind(store, place, _JOB, limit + 1), limit)
-        following = states[states.index(place.state) + 1 :]
-        if jobs or not following:
+    for state in states[states.index(place.state) :]:
+        here = place if place.state == state else Place.before(state)
+        rows = list(islice(walk(store, state, here.spot, _ANY, SIZE), limit + 1))
+        if rows:
             break
-        place = Place.before(following[0])
+    chosen = fitting(rows, limit)
+    following = states[states.index(state) + 1 :]
     next_place: Place | None = None
-    if more:
-        next_place = place.at(jobs[-1])
+    if len(chosen) < len(rows):
+        next_place = here.at(chosen[-1])
     elif following:
         next_place = Place.before(following[0])
-    return {"jobs": [_record(job) for job in jobs], "cursor": next_place and next_place.cursor}
+    return {"jobs": records(store, chosen), "cursor": next_place and next_place.cursor}
 
 
 def pool(store: Store, name: str) -> dict[str, Any] | None:
@@ -111,7 +119,7 @@ def pools(store: Store, cursor: str | None = None, limit: int = MAX_PAGE) -> dic
     Raises:
         LunoraError: ``INVALID_INPUT`` for a limit or a cursor that cannot be.
     """
-    _check_limit(limit)
+    check_page(limit)
     after = "" if cursor is None else check_pool_name(cursor)
     rows = store.execute(_POOLS.format(condition="name > ?1", limit="?2"), after, limit + 1)
     found = [_pool(row) for row in rows[:limit]]
@@ -155,26 +163,46 @@ def status(store: Store, breaker: Breaker, origin: str, *, now: int, alarm: int 
     }
 
 
-def _check_limit(limit: Any) -> None:
+def check_page(limit: Any) -> int:
+    """Return ``limit`` if a page may hold so many.
+
+    Raises:
+        LunoraError: ``INVALID_INPUT`` with the rule.
+    """
     if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= MAX_PAGE:
         raise LunoraError("INVALID_INPUT", f"limit is {shown(limit)}; it must be a whole number from 1 to {MAX_PAGE}")
+    return limit
+
+
+def fitting(rows: Sequence[Row], limit: int) -> list[Row]:
+    """The first of some jobs, at most ``limit``, whose arguments together fit a page; one fits always.
+
+    Args:
+        rows: jobs with their `SIZE`.
+        limit: how many at most.
+    """
+    total = 0
+    for index, row in enumerate(rows[:limit]):
+        total += row["size"]
+        if index and total > _PAGE_ARGS:
+            return list(rows[:index])
+    return list(rows[:limit])
+
+
+def records(store: Store, rows: Sequence[Row]) -> list[dict[str, Any]]:
+    """All there is to tell of some jobs, in their order."""
+    found = store.execute(_BY_IDS, json.dumps([row["id"] for row in rows])) if rows else []
+    by_id = {row["id"]: row for row in found}
+    return [_record(by_id[row["id"]]) for row in rows]
 
 
 def _pool(row: Row) -> dict[str, Any]:
     return {**row, "paused": bool(row["paused"])}
 
 
-def _fitting(rows: list[Row], limit: int) -> tuple[list[Row], bool]:
-    total = 0
-    for index, row in enumerate(rows):
-        total += len(row["args"])
-        if index == limit or (index and total > _PAGE_ARGS):
-            return rows[:index], True
-    return rows, False
-
-
 def _record(row: Row) -> dict[str, Any]:
-    record = {key: value for key, value in row.items() if key != "position"}
-    record["retry"] = json.loads(record["retry"])
-    record["cancel_requested"] = bool(record["cancel_requested"])
-    return record
+    return {
+        **row,
+        "retry": json.loads(row["retry"]),
+        "cancel_requested": bool(row["cancel_requested"]),
+    }

@@ -44,6 +44,8 @@ UPDATE jobs SET state = 'canceled', ended = ?, dispatch = NULL WHERE id = ? AND 
 
 REQUEST_CANCEL: Final = "UPDATE jobs SET cancel_requested = 1 WHERE id = ? AND state = 'running' RETURNING id"
 
+RUN_NOW: Final = "UPDATE jobs SET due = min(due, ?) WHERE id = ? AND state = 'pending' RETURNING pool"
+
 _REDRIVEN: Final = """
     state = 'pending', due = ?2, charged = 0, redrives = redrives + 1, dispatch = NULL, alone = 0, cut_offs = 0,
     refunded_at = NULL, suspected = 0, unavailable_since = NULL, ended = NULL

@@ -9,7 +9,7 @@ from lunorash.codec import decode_json
 from lunorash.scheduler.job import State
 from lunorash.scheduler.retry import RetryPolicy
 
-__all__ = ["Failure", "JobRecord", "Page"]
+__all__ = ["DeadGroup", "DeadGroups", "Failure", "JobCount", "JobRecord", "Page"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,12 +122,67 @@ class JobRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """A page of jobs; ``cursor`` asks for the next one and is None on the last."""
+    """A page of jobs; ``cursor`` asks for the next one and is None on the last.
+
+    Args:
+        jobs: the jobs.
+        cursor: where to go on.
+        scanned: how many jobs were looked at to find them.
+    """
 
     jobs: tuple[JobRecord, ...]
     cursor: str | None
+    scanned: int = 0
 
     @classmethod
     def from_dict(cls, page: dict[str, Any]) -> Page:
         """Read a page as the SchedulerDO answers it."""
-        return cls(jobs=tuple(JobRecord.from_dict(job) for job in page["jobs"]), cursor=page["cursor"])
+        jobs = tuple(JobRecord.from_dict(job) for job in page["jobs"])
+        return cls(jobs=jobs, cursor=page["cursor"], scanned=page.get("scanned", len(jobs)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobCount:
+    """How many jobs there are.
+
+    Args:
+        count: how many were found.
+        exact: whether all were looked at; if not, there may be more.
+    """
+
+    count: int
+    exact: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeadGroup:
+    """Dead letters that called the same and died of the same.
+
+    Args:
+        target: what they called.
+        error_code: the code of their last error.
+        count: how many they are.
+        newest: when the last of them died, in epoch milliseconds.
+        example_id: the id of that one.
+        example_message: the text of its error.
+    """
+
+    target: str
+    error_code: str | None
+    count: int
+    newest: int
+    example_id: str
+    example_message: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeadGroups:
+    """What dead letters died of.
+
+    Args:
+        groups: the hundred largest groups, the largest first.
+        exact: whether these are all groups, and all dead letters were counted: the newest 10,000 are.
+    """
+
+    groups: tuple[DeadGroup, ...]
+    exact: bool

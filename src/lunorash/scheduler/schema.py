@@ -139,6 +139,7 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
         ) STRICT, WITHOUT ROWID
         """,
     ),
+    ("ALTER TABLE jobs ADD COLUMN tags TEXT",),  # JSON list; null = none
 )
 """Numbered from 1. Add to the end, never change one that was released."""
 
