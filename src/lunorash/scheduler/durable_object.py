@@ -97,14 +97,14 @@ class SchedulerDO(DurableObject):  # type: ignore[misc]
         self._live.look()
         return answer
 
-    async def webSocketMessage(self, socket: Any, message: Any) -> None:  # noqa: N802 - as the platform calls it
+    async def webSocketMessage(self, *_: Any) -> None:  # noqa: N802 - as the platform calls it
         """Nobody has anything to say here; pings are answered by the platform."""
 
-    async def webSocketClose(self, socket: Any, code: int, reason: str, clean: bool) -> None:  # noqa: N802
+    async def webSocketClose(self, *_: Any) -> None:  # noqa: N802
         """Somebody has gone."""
         self._live.look()
 
-    async def webSocketError(self, socket: Any, error: Any) -> None:  # noqa: N802
+    async def webSocketError(self, *_: Any) -> None:  # noqa: N802
         """A connection broke: whoever it was comes back by a new one."""
         self._live.look()
 

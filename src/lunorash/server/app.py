@@ -29,6 +29,7 @@ from lunorash.shard.schema import Migration
 from lunorash.studio.admin import ADMIN_ROUTES
 from lunorash.studio.bulk_routes import BULK_ROUTES
 from lunorash.studio.cron_routes import cron_routes
+from lunorash.studio.fires_route import fires_route
 from lunorash.studio.live_route import LIVE_ROUTE
 from lunorash.studio.page_routes import PAGE_ROUTES
 from lunorash.studio.run_route import run_route
@@ -236,8 +237,9 @@ class App:
         )
         run = run_route(self._functions, self._runner)
         table: dict[str, dict[str, Handler]] = {}
-        studio = (*PAGE_ROUTES, *session_routes(), LIVE_ROUTE)
-        for route in (health, *ADMIN_ROUTES, *BULK_ROUTES, *crons, run, dispatch, *studio, *api.routes(), *parts.routes):
+        studio = (*PAGE_ROUTES, *session_routes(), LIVE_ROUTE, fires_route(parts.crons))
+        admin = (*ADMIN_ROUTES, *BULK_ROUTES, *crons, run)
+        for route in (health, *admin, *studio, dispatch, *api.routes(), *parts.routes):
             table.setdefault(route.path, {})[route.method] = route.handler
         self.routes: Mapping[str, Mapping[str, Handler]] = MappingProxyType(table)
 
