@@ -10,6 +10,9 @@ export interface Health {
 /** Later than this is late: below it a job is merely on its way. */
 export const LATE_MS = 10_000;
 
+/** So long may a job wait for room in a full pool before that is worth a word. */
+const FULL_MS = 15 * 60_000;
+
 export function health(status: Status, now: number): Health {
   const { origin } = status;
   if (origin.url === null)
@@ -24,6 +27,9 @@ export function health(status: Status, now: number): Health {
     const waiting = held.reduce((sum, pool) => sum + pool.queued, 0);
     if (held.length > 0 && waiting >= status.due)
       return { level: "warn", text: `${plural(waiting, "job")} wait${waiting === 1 ? "s" : ""} in ${held.length === 1 ? "a paused pool" : "paused pools"}: ${held.map((pool) => pool.name).join(", ")}.` };
+    const full = status.pools.filter((pool) => !pool.paused && pool.in_flight >= pool.max_concurrency && pool.queued > 0);
+    if (late < FULL_MS && full.reduce((sum, pool) => sum + pool.queued, 0) >= status.due)
+      return { level: "good", text: `Busy: ${count(status.in_flight)} running, and ${upTo(status.due, status.counted_up_to)} wait for room in ${full.map((pool) => pool.name).join(", ")}.` };
     return { level: "warn", text: `Running late: ${upTo(status.due, status.counted_up_to)} due, the oldest for ${duration(late)}.` };
   }
   const running = status.in_flight > 0 ? `${count(status.in_flight)} running` : "nothing running";

@@ -13,7 +13,7 @@ import { Time } from "../parts/time.tsx";
 import { href, Link, navigate } from "../router.tsx";
 import { curl } from "../shell.ts";
 import { LongText } from "../text.tsx";
-import { count, duration, plural, relative } from "../times.ts";
+import { count, duration, plural } from "../times.ts";
 import { atRest, FunctionName } from "./job_facts.tsx";
 import { callOf, ScheduleAgain } from "./schedule_again.tsx";
 
@@ -129,7 +129,7 @@ function Verdict({ job }: { job: Job }) {
 
 function pendingText(job: Job, at: number): string {
   const again = job.attempts > 0 ? `Attempt ${count(job.attempts)} failed; the next one` : "It";
-  if (job.due > at) return `${again} is due ${relative(job.due, at)}.`;
+  if (job.due > at) return `${again} is due in ${duration(job.due - at)}.`;
   return `${again} has been due for ${duration(at - job.due)}${job.pool === null ? "" : `, and waits for room in the pool ${job.pool}`}.`;
 }
 

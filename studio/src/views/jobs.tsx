@@ -14,10 +14,10 @@ import { FunctionName, When } from "./job_facts.tsx";
 const PAGE = 50;
 const STATES: JobState[] = ["pending", "running", "succeeded", "dead", "canceled", "expired"];
 const SPANS: [string, string][] = [
-  ["", "Scheduled at any time"],
-  ["3600000", "Scheduled in the last hour"],
-  ["86400000", "Scheduled in the last day"],
-  ["604800000", "Scheduled in the last week"],
+  ["", "any time"],
+  ["3600000", "the last hour"],
+  ["86400000", "the last day"],
+  ["604800000", "the last week"],
 ];
 const FIELDS = ["state", "function", "pool", "tag", "id", "since", "order"] as const;
 
@@ -154,12 +154,12 @@ function FilterBar({ query }: { query: URLSearchParams }) {
           {STATES.map((state) => <option key={state} value={state}>{state === "canceled" ? "cancelled" : state}</option>)}
         </select>
       </label>
-      <Field name="function" label="Function or workflow" query={query} set={set} list="known-functions" hint="billing:charge" />
+      <Field name="function" label="Function" query={query} set={set} list="known-functions" hint="billing:charge" />
       <Field name="pool" label="Pool" query={query} set={set} hint="emails" />
       <Field name="tag" label="Tag" query={query} set={set} hint="customer-7" />
-      <Field name="id" label="Id begins with" query={query} set={set} hint="end-trial" />
+      <Field name="id" label="Id" query={query} set={set} hint="end-trial" />
       <label>
-        <span>Time</span>
+        <span>Scheduled</span>
         <select value={query.get("since") ?? ""} onChange={(event) => set("since", event.currentTarget.value)}>
           {SPANS.map(([value, name]) => <option key={value} value={value}>{name}</option>)}
         </select>
