@@ -83,7 +83,7 @@ function Item({ cron, runs, fires, busy, ask }: { cron: Cron; runs: CronRun[]; f
       <div class="cron-head">
         <h2>{visible(cron.name)}</h2>
         {how !== "fine" && <span class={`state ${how}`}>{how}</span>}
-        <button type="button" class="quiet" disabled={busy} onClick={ask} aria-label={`Run ${cron.name} now`}>Run now</button>
+        <button type="button" class="quiet" disabled={busy} onClick={ask} aria-label={`Run now: ${cron.name}`}>Run now</button>
       </div>
       <p>{cron.english}</p>
       <p class="muted"><code>{cron.cron}</code> · <Link to={href("/jobs", { function: cron.target })}><FunctionName of={cron.target} /></Link></p>

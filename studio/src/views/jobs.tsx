@@ -75,7 +75,7 @@ export function Jobs({ query }: { query: URLSearchParams }) {
               hidden: true,
               cell: (job) => (
                 <span class="buttons">
-                  {job.state === "pending" && <button type="button" class="quiet" disabled={busy} onClick={() => void runNow(job)} aria-label={`Run ${job.id} now`}>Run now</button>}
+                  {job.state === "pending" && <button type="button" class="quiet" disabled={busy} onClick={() => void runNow(job)} aria-label={`Run now: ${job.id}`}>Run now</button>}
                   {(job.state === "pending" || (job.state === "running" && !job.cancel_requested)) && <button type="button" class="quiet" disabled={busy} onClick={() => setAsked(job)} aria-label={`Cancel ${job.id}`}>Cancel</button>}
                   {job.state === "dead" && <button type="button" class="quiet" disabled={busy} onClick={() => void retry(job)} aria-label={`Retry ${job.id}`}>Retry</button>}
                 </span>
