@@ -48,6 +48,15 @@ class Job:
     attempt: int
     scheduled_for: int
 
+    def to_dict(self) -> dict[str, Any]:
+        """As it travels to a shard."""
+        return {
+            "id": self.id,
+            "incarnation": self.incarnation,
+            "attempt": self.attempt,
+            "scheduled_for": self.scheduled_for,
+        }
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryContext:

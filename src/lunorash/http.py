@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
@@ -95,7 +95,20 @@ class HttpAnswer:
     def of_error(cls, error: LunoraError) -> HttpAnswer:
         """The answer that tells an error."""
         told = tellable(error, "a request")
-        return cls(status=told.status, body={"error": told.to_dict()})
+        headers = {"allow": ", ".join(error.methods)} if isinstance(error, MethodNotAllowedError) else {}
+        return cls(status=told.status, body={"error": told.to_dict()}, headers=headers)
+
+
+class MethodNotAllowedError(LunoraError):
+    """A path does not take the method of a request.
+
+    Args:
+        methods: those that it takes, which the answer has to say in a header, too.
+    """
+
+    def __init__(self, methods: Sequence[str]) -> None:
+        super().__init__("METHOD_NOT_ALLOWED", f"this path takes {', '.join(methods)}")
+        self.methods = methods
 
 
 Handler = Callable[[HttpRequest], Awaitable[HttpAnswer]]
@@ -126,5 +139,5 @@ def find_route(routes: Mapping[str, Mapping[str, Handler]], method: str, path: s
         raise LunoraError("NOT_FOUND", "there is nothing at this path")
     handler = methods.get(method)
     if handler is None:
-        raise LunoraError("METHOD_NOT_ALLOWED", f"this path takes {', '.join(sorted(methods))}")
+        raise MethodNotAllowedError(sorted(methods))
     return handler

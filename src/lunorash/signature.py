@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Callable, Mapping
+from types import NoneType
 from typing import Annotated, Any, Final, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, PydanticUserError, TypeAdapter, ValidationError, create_model
@@ -56,6 +57,7 @@ class Signature:
         self._returns: type[BaseModel] | None = None
         self._model_parameter: str | None = None
         self._closed_model: type[BaseModel] | None = None
+        self._may_return_none = False
         try:
             if len(parameters) == 1 and not more and _is_model(hints.get(parameters[0].name)):
                 self._model_parameter = parameters[0].name
@@ -79,6 +81,7 @@ class Signature:
                     value_type: Any = hints.get(more[0], Any)
                     self._more = TypeAdapter(dict[str, value_type], config=_CONFIG)
             returned: Any = hints.get("return", Any)
+            self._may_return_none = returned in (Any, None, NoneType)
             if returned is not Any:
                 self._returns = create_model("Result", __config__=_RESULT, result=(returned, ...))
         except (PydanticUserError, AttributeError, NameError, TypeError, ValueError) as error:
@@ -117,12 +120,33 @@ class Signature:
         """Refuse arguments that `parse` would refuse; takes them as Python values made of JSON's types."""
         self.parse(json.dumps(args))
 
+    def schema(self) -> dict[str, Any]:
+        """The JSON Schema of its arguments.
+
+        Raises:
+            LunoraError: ``FUNCTION_INVALID`` when an annotation has none, such as a class that only Python knows.
+
+        Example:
+            >>> def start_trial(ctx, plan: str, days: int = 14) -> None: ...
+            >>> told = Signature(start_trial, "trials:start_trial").schema()
+            >>> told["properties"]["days"]["type"], told["required"], told["additionalProperties"]
+            ('integer', ['plan'], False)
+        """
+        try:
+            return (self._closed_model or self._model).model_json_schema()
+        except PydanticUserError as error:
+            raise LunoraError(
+                "FUNCTION_INVALID", f"the parameters of {self._name} have no JSON Schema: {error.message}"
+            ) from None
+
     def encode(self, value: Any) -> str:
         """The result as JSON text.
 
         Raises:
             LunoraError: ``RESULT_INVALID`` when it is not what the annotation says, or cannot be encoded.
         """
+        if value is None and self._may_return_none:
+            return "null"
         try:
             if self._returns is not None:
                 value = self._returns.model_validate({"result": value}).model_dump(

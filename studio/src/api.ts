@@ -139,6 +139,7 @@ export interface LunoraFunction {
   kind: string;
   visibility: string;
   args_schema: { [key: string]: Json } | null;
+  problem?: string | null;
 }
 
 export interface Page {
@@ -209,22 +210,12 @@ function withQuery(path: string, query: Query): string {
   return text ? `${path}?${text}` : path;
 }
 
-/** TRANSITIONAL: until all paths are there under v1. */
-async function either(method: string, path: string, body?: unknown): Promise<Json> {
-  try {
-    return await request(method, PREFIX + path, body);
-  } catch (error) {
-    if (!(error instanceof ApiError && error.code === "NOT_FOUND")) throw error;
-    return request(method, PREFIX.replace("/v1", "") + path.replace("/scheduled/jobs", "/scheduled"), body);
-  }
-}
-
 async function read<T>(path: string, query: Query = {}): Promise<T> {
-  return (await either("GET", withQuery(path, query))) as unknown as T;
+  return (await request("GET", withQuery(PREFIX + path, query))) as unknown as T;
 }
 
 async function write<T>(path: string, body: unknown): Promise<T> {
-  return (await either("POST", path, body)) as unknown as T;
+  return (await request("POST", PREFIX + path, body)) as unknown as T;
 }
 
 export const session = {

@@ -34,6 +34,9 @@ function field(name: string, given: Schema, required: boolean, root: Schema): Fi
   return { name, type, required, choices, hint: words.filter(Boolean).join("; "), initial: "" };
 }
 
+/** The one field of something that takes any arguments: all of them, as JSON. */
+export const ANY: Field = { name: "arguments", type: "json", required: false, hint: "a JSON object", choices: null, initial: "{}" };
+
 /** What a reference points at. */
 function resolved(schema: Schema, root: Schema): Schema {
   const reference = schema["$ref"];
@@ -41,6 +44,15 @@ function resolved(schema: Schema, root: Schema): Schema {
   let at: Json | undefined = root;
   for (const step of reference.slice(2).split("/")) at = isSchema(at) ? at[step] : undefined;
   return isSchema(at) ? at : schema;
+}
+
+/** What is wrong with arguments as they are typed, or null. */
+export function problemOf(text: string): string | null {
+  try {
+    return isSchema(decode(text)) ? null : "Arguments are an object: { … }";
+  } catch (error) {
+    return `This is not JSON: ${error instanceof Error ? error.message : String(error)}`;
+  }
 }
 
 export function blank(fields: Field[]): Draft {
@@ -51,6 +63,11 @@ export function blank(fields: Field[]): Draft {
 export function argumentsOf(fields: Field[], draft: Draft): { args: { [name: string]: Json }; problems: { [name: string]: string } } {
   const args: { [name: string]: Json } = {};
   const problems: { [name: string]: string } = {};
+  if (fields.length === 1 && fields[0] === ANY) {
+    const text = draft[ANY.name] ?? "";
+    const problem = problemOf(text);
+    return problem === null ? { args: decode(text) as { [name: string]: Json }, problems } : { args, problems: { [ANY.name]: problem } };
+  }
   for (const { name, type, required, choices } of fields) {
     const text = draft[name] ?? "";
     if (text === "" && !(type === "string" && required && choices === null)) {

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final
 
-from lunorash.contexts import Auth, Job
 from lunorash.errors import LunoraError
 from lunorash.scheduler.protocol import ReceivedAttempt
-from lunorash.shard.calls import ShardCall
 from lunorash.shard.gathering import Gathering
 
 from .faults import Kind
@@ -60,8 +57,6 @@ class App:
         function: Callable[..., object]
         if target == "app:sync":
             function = self._at_once
-        elif target.startswith("shard:"):
-            function = self._on_shard
         elif target == "app:grown" and not self._old:
             function = self._grown
         elif target in _FUNCTIONS and not (target == "app:late" and self._old):
@@ -81,21 +76,22 @@ class App:
     def _at_once(self, attempt: ReceivedAttempt, *, ms: int) -> None:
         self._end(self._start(attempt), "ok")
 
-    async def _on_shard(self, attempt: ReceivedAttempt, **args: Any) -> None:
-        run = self._start(attempt)
-        job = Job(
-            id=attempt.job,
-            incarnation=attempt.incarnation,
-            attempt=attempt.number,
-            scheduled_for=attempt.scheduled_for,
-        )
-        call = ShardCall(path=attempt.target, args=json.dumps(args), auth=Auth(), job=job)
+    def key(self, attempt: ReceivedAttempt, /) -> str | None:
+        """The shard that a mutation runs on."""
+        return self._gathering.key(attempt)
+
+    async def run(self, attempts: Sequence[ReceivedAttempt], /) -> Sequence[LunoraError | None]:
+        """Run mutations of one shard."""
+        runs = [self._start(attempt) for attempt in attempts]
         try:
-            await self._gathering.mutate(call, attempt.shard_key)
+            answers = await self._gathering.run(attempts)
         except BaseException as error:
-            self._end(run, "canceled" if isinstance(error, asyncio.CancelledError) else "failed")
+            for run in runs:
+                self._end(run, "canceled" if isinstance(error, asyncio.CancelledError) else "failed")
             raise
-        self._end(run, "ok")
+        for run, answer in zip(runs, answers, strict=True):
+            self._end(run, "ok" if answer is None else "failed")
+        return answers
 
     async def _grown(self, attempt: ReceivedAttempt, *, ms: int, note: str) -> None:
         await self._awaited(attempt, ms=ms + len(note))

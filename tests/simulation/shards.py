@@ -123,12 +123,15 @@ class ShardObject:
         return await self._answer(lambda: self._mutate(ShardCall.from_text(text)))
 
     async def mutate_many(self, text: str) -> str:
-        """Run mutations of jobs, each in a transaction of its own."""
+        """Run mutations of jobs, of which one that fails is undone by itself."""
 
         async def work() -> list[dict[str, Any]]:
-            outcomes = [self._outcome(call) for call in ShardCall.many_from_text(text)]
+            calls = ShardCall.many_from_text(text)
+            for _ in calls:
+                self._journal.count("mutations in company")
+            raised = self._shard.mutate_many(calls, self._round)
             await self._hand_over()
-            return outcomes
+            return [_outcome(error) for error in raised]
 
         return await self._answer(work)
 
@@ -149,16 +152,6 @@ class ShardObject:
         result = await self._shard.mutate_asking(call, self._round(), self._scheduler.ask)
         await self._hand_over()
         return result
-
-    def _outcome(self, call: ShardCall) -> dict[str, Any]:
-        self._journal.count("mutations in company")
-        try:
-            self._shard.mutate(call, self._round())
-        except NeedsAnswerError:
-            return {"asks": True}
-        except (LunoraError, ValueError) as error:
-            return _failure(error)
-        return {}
 
     def _round(self) -> Round:
         return Round(now=self._platform.now(), seed=self._random.getrandbits(128), answers={})
@@ -188,6 +181,16 @@ class ShardObject:
             return json.dumps({"ok": await work()})
         except (LunoraError, ValueError) as error:
             return json.dumps(_failure(error))
+
+
+def _outcome(error: BaseException | None) -> dict[str, Any]:
+    if error is None:
+        return {}
+    if isinstance(error, NeedsAnswerError):
+        return {"asks": True}
+    if not isinstance(error, LunoraError | ValueError):
+        raise error
+    return _failure(error)
 
 
 def _failure(error: LunoraError | ValueError) -> dict[str, Any]:
@@ -221,7 +224,7 @@ class SimulatedShards:
         self._journal = journal
         self._scheduler = scheduler
         self._random = Random(f"shards {seed}")  # noqa: S311 - it has to replay
-        self._functions = FunctionTable(
+        self.functions = FunctionTable(
             {path: register(function, kind="mutation", internal=True) for path, function in _FUNCTIONS.items()}
             | {"app:ok": register(_elsewhere, kind="action", internal=True)}
         )
@@ -239,7 +242,7 @@ class SimulatedShards:
         )
 
         def build(store: ObjectStore, _: Process) -> ShardObject:
-            return ShardObject(store, self._functions, platform, self._scheduler(), self._random, self._journal)
+            return ShardObject(store, self.functions, platform, self._scheduler(), self._random, self._journal)
 
         platform.build = build
         platform.watch = lambda: self._watch(platform)

@@ -141,8 +141,10 @@ class Worker:
             return
         connection.respond(None, self._faults.latency())
 
+        app = self._app(isolate, connection)
         receiver = Receiver(
-            self._app(isolate, connection),
+            app,
+            together=app,
             context=lambda attempt: attempt,
             log=lambda text: self._journal.note("%s: %s", isolate.process.name, text),
         )
@@ -172,6 +174,6 @@ class Worker:
             alive=lambda: isolate.process.alive,
             kill=lambda: self._platform.later(0, self._kill, isolate, "by its function"),
             old=isolate.old,
-            gathering=Gathering(self._shards.client),
+            gathering=Gathering(self._shards.functions, self._shards.client),
             struck=self._faults.struck,
         )

@@ -6,7 +6,9 @@ import asyncio
 import json
 from collections.abc import Callable
 from dataclasses import asdict
+from itertools import count
 from types import SimpleNamespace
+from typing import Any
 
 from lunorash.codec import decode_json
 from lunorash.crons.runs import CronRun
@@ -57,10 +59,14 @@ class ShardObject:
         return answer
 
     async def mutate_many(self, text: str) -> str:
+        if self.broken:
+            raise OSError("the object was reset")
         calls = ShardCall.many_from_text(text)
         self.batches.append(len(calls))
-        answers = [json.loads(self._answer(call.to_text(), self._shard.mutate)) for call in calls]
-        return json.dumps({"ok": [{} if "ok" in answer else answer for answer in answers]})
+        self.calls += calls
+        seeds = count(len(self.calls))
+        raised = self._shard.mutate_many(calls, lambda: Round(now=NOW, seed=next(seeds), answers={}))
+        return json.dumps({"ok": [{} if error is None else _failure(error) for error in raised]})
 
     async def hold_cron(self, text: str) -> str:
         return await self._told("hold_cron", lambda: self.leases.hold(**decode_json(text), now=self.clock()))
@@ -100,12 +106,15 @@ class ShardObject:
         self.calls.append(call)
         try:
             return json.dumps({"ok": run(call, Round(now=NOW, seed=len(self.calls), answers={}))})
-        except LunoraError as error:
-            told = tellable(error, "a function")
-            unavailable = isinstance(told, UnavailableError)
-            return json.dumps({"error": told.to_dict(), "status": told.status, "unavailable": unavailable})
         except Exception as error:  # noqa: BLE001
-            return json.dumps({"error": report("a function", error).to_dict(), "detail": describe(error)})
+            return json.dumps(_failure(error))
+
+
+def _failure(error: BaseException) -> dict[str, Any]:
+    if not isinstance(error, LunoraError):
+        return {"error": report("a function", error).to_dict(), "detail": describe(error)}
+    told = tellable(error, "a function")
+    return {"error": told.to_dict(), "status": told.status, "unavailable": isinstance(told, UnavailableError)}
 
 
 class ShardNamespace:

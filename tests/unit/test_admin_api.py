@@ -7,7 +7,7 @@ import pytest
 
 from lunorash.scheduler import RetryPolicy
 from lunorash.scheduler.protocol import DISPATCH_PATH
-from lunorash.studio.admin import ADMIN_ROUTES
+from lunorash.studio.admin import AdminParts, admin_routes
 from tests.routes.schedule import SCHEDULE
 
 from .scheduler_object import ADMIN_TOKEN, ORIGIN
@@ -16,10 +16,11 @@ from .worker_app import TARGET, Worker, refusal
 pytestmark = pytest.mark.usefixtures("stopped_clock")
 
 _ADMIN = "/_lunora/admin"
+_ROUTES = admin_routes(AdminParts())
 
 # -- who may call --------------------------------------------------------------------------------------------
 
-_GUARDED = [(route.method, route.path) for route in (*ADMIN_ROUTES, SCHEDULE)]
+_GUARDED = [(route.method, route.path) for route in (*_ROUTES, SCHEDULE)]
 
 
 @pytest.mark.parametrize(("method", "path"), _GUARDED)
@@ -145,7 +146,7 @@ async def test_a_bad_query_is_refused(path: str, query: str, code: str) -> None:
     assert len(answer[1]["error"]["message"]) < 300
 
 
-_POSTS = [route.path for route in (*ADMIN_ROUTES, SCHEDULE) if route.method == "POST"]
+_POSTS = [route.path for route in (*_ROUTES, SCHEDULE) if route.method == "POST"]
 _HOSTILE = [
     b"",
     b"null",

@@ -94,15 +94,14 @@ async def test_the_jobs_are_listed_by_name() -> None:
 
 
 async def test_the_next_time_is_that_after_now() -> None:
-    from lunorash.studio.cron_routes import cron_routes
+    from lunorash.studio.cron_routes import CronHandlers
 
     async def unused(*_args: object) -> Any:
         raise AssertionError
 
-    (listing, *_) = cron_routes(_table(_JOBS[0]), shards=lambda _: None, run=unused, clock=lambda: NOW / 1000)
-    worker = _Worker()
-    request = worker.request("", headers={"authorization": f"Bearer {ADMIN_TOKEN}"}, method="GET")
-    assert json.loads((await listing.handler(request)).text)["jobs"][0]["next"] == "2027-01-18T08:00:00Z"
+    crons = CronHandlers(crons=_table(_JOBS[0]), shards=lambda _: None, run=unused, clock=lambda: NOW / 1000)
+    told = await crons.list_crons(_Worker().request("", method="GET"), None)
+    assert told.model_dump()["jobs"][0]["next"] == "2027-01-18T08:00:00Z"
 
 
 async def test_an_app_without_crons_lists_none() -> None:

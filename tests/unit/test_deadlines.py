@@ -74,3 +74,27 @@ async def test_ten_thousand_waits_share_a_few_timers() -> None:
         async with deadlines.within(20):
             await asyncio.sleep(100)
     assert loop.time() == 20.0
+
+
+@in_fake_time
+async def test_a_wait_that_takes_its_time_to_end_is_cancelled_once() -> None:
+    loop = asyncio.get_running_loop()
+    complaints: list[dict[str, Any]] = []
+    loop.set_exception_handler(lambda _loop, context: complaints.append(context))
+    deadlines = Deadlines()
+
+    async def stubborn() -> None:
+        async with deadlines.within(1):
+            try:
+                await asyncio.sleep(60)
+            finally:
+                await asyncio.sleep(10)
+
+    async def meanwhile() -> None:
+        async with deadlines.within(5):
+            await asyncio.sleep(60)
+
+    ends = await asyncio.gather(stubborn(), meanwhile(), return_exceptions=True)
+    assert [type(end) for end in ends] == [TimeoutError, TimeoutError]
+    assert loop.time() == pytest.approx(11)
+    assert complaints == []

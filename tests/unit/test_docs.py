@@ -19,6 +19,7 @@ _SOURCE = _ROOT.parent
 
 ONLY_IN_A_WORKER: Final = {
     "lunorash.scheduler.durable_object",
+    "lunorash.scheduler.durable_store",
     "lunorash.scheduler.fetch_transport",
     "lunorash.scheduler.web_sockets",
     "lunorash.server.agents",

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from lunorash.contexts import Auth
 from lunorash.errors import LunoraError, SharedError, UnavailableError
 from lunorash.functions import FunctionTable
 from lunorash.scheduler.job import Result
@@ -15,59 +14,59 @@ from lunorash.scheduler.receiver import Receiver
 from lunorash.server.job_runner import JobRunner
 from lunorash.server.running import FunctionRunner
 from lunorash.shard.calls import ShardCall
-from lunorash.shard.client import Shards, UnexpectedError
+from lunorash.shard.client import Shards
 from lunorash.shard.gathering import Gathering
 
 from .api_worker import FUNCTIONS
 from .fake_time import in_fake_time
 from .scheduler_object import NOW, environment
-from .shard_core import job
 from .shard_object import ShardNamespace
 
 
-def _note(text: str, path: str = "m:note") -> ShardCall:
-    return ShardCall(path=path, args=json.dumps({"text": text}), auth=Auth(), job=job(text))
+def _note(name: str, target: str = "m:note", shard_key: str | None = None, **args: Any) -> ReceivedAttempt:
+    return ReceivedAttempt(
+        job=name,
+        incarnation="i",
+        number=1,
+        target=target,
+        args=args or ({"text": name} if target == "m:note" else {}),
+        scheduled_for=NOW,
+        timeout_ms=60_000,
+        shard_key=shard_key,
+    )
 
 
 def _namespace() -> ShardNamespace:
     return ShardNamespace(FunctionTable(FUNCTIONS), environment())
 
 
+def _gathering(namespace: Any) -> Gathering:
+    return Gathering(FunctionTable(FUNCTIONS), Shards(namespace))
+
+
 # -- one call ------------------------------------------------------------------------------------------------
 
 
-async def test_mutations_of_one_shard_that_start_together_reach_it_in_one_call() -> None:
+def test_mutations_of_one_shard_belong_together_and_nothing_else_does() -> None:
+    gathering = _gathering(_namespace())
+    assert gathering.key(_note("a")) == gathering.key(_note("b", "m:bad_sql"))
+    assert gathering.key(_note("a")) != gathering.key(_note("a", shard_key="tenant"))
+    for target in ("m:act_fails", "m:notes", "m:gone", "workflows.onboarding"):
+        assert gathering.key(_note("a", target)) is None
+
+
+async def test_mutations_reach_their_shard_in_one_call() -> None:
     namespace = _namespace()
-    gathering = Gathering(Shards(namespace))
-    await asyncio.gather(
-        *(gathering.mutate(_note(f"a{number}")) for number in range(50)),
-        *(gathering.mutate(_note(f"b{number}"), "tenant") for number in range(3)),
-    )
-    assert (namespace.get("default").batches, namespace.get("tenant").batches) == ([50], [3])
+    assert await _gathering(namespace).run([_note(f"a{number}") for number in range(50)]) == [None] * 50
+    assert await _gathering(namespace).run([_note("b", shard_key="tenant")]) == [None]
+    assert (namespace.get("default").batches, namespace.get("tenant").batches) == ([50], [])
     assert namespace.get("default").notes() == [f"a{number}" for number in range(50)]
-    assert namespace.get("tenant").notes() == ["b0", "b1", "b2"]
-
-
-async def test_those_that_start_later_go_in_a_call_of_their_own_and_one_alone_as_it_always_did() -> None:
-    namespace = _namespace()
-    gathering = Gathering(Shards(namespace))
-    await asyncio.gather(gathering.mutate(_note("a")), gathering.mutate(_note("b")))
-    await gathering.mutate(_note("c"))
-    await asyncio.gather(gathering.mutate(_note("d")), gathering.mutate(_note("e")), gathering.mutate(_note("f")))
-    assert namespace.get("default").batches == [2, 3]
-    assert namespace.get("default").notes() == ["a", "b", "c", "d", "e", "f"]
+    assert namespace.get("tenant").notes() == ["b"]
 
 
 async def test_one_that_fails_is_undone_and_disturbs_no_other() -> None:
     namespace = _namespace()
-    gathering = Gathering(Shards(namespace))
-    answers = await asyncio.gather(
-        gathering.mutate(_note("a")),
-        gathering.mutate(_note("b", path="m:gone")),
-        gathering.mutate(ShardCall(path="m:bad_sql", args="{}", auth=Auth(), job=job("c"))),
-        gathering.mutate(_note("d")),
-        return_exceptions=True,
-    )
+    answers = await _gathering(namespace).run([_note("a"), _note("b", wrong=1), _note("c", "m:bad_sql"), _note("d")])
     assert answers[0] is answers[3] is None
     assert isinstance(answers[1], UnavailableError)
     assert isinstance(answers[2], LunoraError)
@@ -77,10 +76,9 @@ async def test_one_that_fails_is_undone_and_disturbs_no_other() -> None:
 
 async def test_a_job_that_comes_again_has_no_second_effect() -> None:
     namespace = _namespace()
-    for _ in range(2):
-        gathering = Gathering(Shards(namespace))
-        await asyncio.gather(gathering.mutate(_note("a")), gathering.mutate(_note("b")))
-    assert namespace.get("default").notes() == ["a", "b"]
+    for attempts in ([_note("a"), _note("b")], [_note("b"), _note("c"), _note("a")]):
+        assert await _gathering(namespace).run(attempts) == [None] * len(attempts)
+    assert namespace.get("default").notes() == ["a", "b", "c"]
 
 
 # -- answers -------------------------------------------------------------------------------------------------
@@ -120,9 +118,8 @@ class _Scripted:
         return answer
 
 
-async def _three(namespace: _Scripted) -> list[BaseException | None]:
-    gathering = Gathering(Shards(namespace))
-    return await asyncio.gather(*(gathering.mutate(_note(text)) for text in "abc"), return_exceptions=True)
+async def _three(namespace: _Scripted) -> list[LunoraError | None]:
+    return [*await _gathering(namespace).run([_note(name) for name in "abc"])]
 
 
 async def test_one_that_asks_is_run_by_a_call_of_its_own() -> None:
@@ -139,7 +136,8 @@ async def test_what_one_that_asks_raises_is_its_own() -> None:
     told = {"error": {"code": "INTERNAL", "message": "incident 12"}, "detail": "KeyError"}
     first, second, third = await _three(_Scripted('{"ok": [{}, {"asks": true}, {}]}', json.dumps(told)))
     assert first is third is None
-    assert isinstance(second, UnexpectedError)
+    assert isinstance(second, LunoraError)
+    assert (second.code, second.message) == ("ATTEMPT_FAILED", "KeyError"), "operators see what it was"
 
 
 @pytest.mark.parametrize("many", [OSError("reset"), '{"ok": [{}]}', '{"ok": [{}, {}, {}, {}]}'])
@@ -147,15 +145,12 @@ async def test_a_call_that_breaks_is_shared_by_all_of_it(many: Any) -> None:
     answers = await _three(_Scripted(many))
     assert [type(answer) for answer in answers] == [SharedError] * 3
     assert [getattr(answer, "code", None) for answer in answers] == ["SHARD_UNAVAILABLE"] * 3
-    assert len({id(answer) for answer in answers}) == 3
 
 
 async def test_a_call_that_breaks_alone_is_shared_with_nobody() -> None:
-    gathering = Gathering(Shards(_Scripted("", OSError("reset"))))
-    with pytest.raises(LunoraError) as raised:
-        await gathering.mutate(_note("a"))
-    assert type(raised.value) is LunoraError
-    assert raised.value.code == "SHARD_UNAVAILABLE"
+    (answer,) = await _gathering(_Scripted("", OSError("reset"))).run([_note("a")])
+    assert type(answer) is LunoraError
+    assert answer.code == "SHARD_UNAVAILABLE"
 
 
 async def test_what_is_wrong_with_the_shard_itself_is_told_to_each_and_blames_nobody() -> None:
@@ -166,43 +161,6 @@ async def test_what_is_wrong_with_the_shard_itself_is_told_to_each_and_blames_no
     ] * 3
 
 
-@pytest.mark.parametrize("many", ["no JSON", '{"ok": 5}', '{"ok": [1, 2, 3]}', '{"ok": null}', '{"none": 1}'])
-async def test_nobody_is_left_waiting_for_an_answer_that_is_none(many: str) -> None:
-    async with asyncio.timeout(5):
-        answers = await _three(_Scripted(many))
-    assert all(isinstance(answer, Exception) for answer in answers)
-
-
-# -- time ----------------------------------------------------------------------------------------------------
-
-
-@in_fake_time
-async def test_one_whose_time_is_up_leaves_and_the_others_go_on_waiting() -> None:
-    namespace = _Scripted(None)
-    gathering = Gathering(Shards(namespace))
-    tasks = [asyncio.create_task(gathering.mutate(_note(text))) for text in "abc"]
-    await asyncio.sleep(1)
-    tasks[0].cancel()
-    await asyncio.sleep(1)
-    assert [task.done() for task in tasks] == [True, False, False]
-    assert namespace.cancelled == 0
-    for task in tasks[1:]:
-        task.cancel()
-    await asyncio.wait(tasks)
-    await asyncio.sleep(1)
-    assert namespace.cancelled == 1, "nobody waits any more, so the call is given up"
-
-
-@in_fake_time
-async def test_those_that_are_cancelled_before_the_call_is_made_leave_no_trace() -> None:
-    namespace = _Scripted(None)
-    gathering = Gathering(Shards(namespace))
-    tasks = [asyncio.create_task(gathering.mutate(_note(text))) for text in "ab"]
-    asyncio.get_running_loop().call_soon(lambda: [task.cancel() for task in tasks])
-    await asyncio.sleep(1)
-    assert namespace.asked == []
-
-
 # -- in a dispatch -------------------------------------------------------------------------------------------
 
 
@@ -211,21 +169,18 @@ async def _outcomes(namespace: Any, *attempts: ReceivedAttempt) -> dict[str, Res
     table, shards = FunctionTable(FUNCTIONS), Shards(namespace)
     nobody: Any = None
     runner = FunctionRunner(table, env=env, shards=shards, scheduler=nobody, fetch=nobody)
-    runnable = JobRunner(table, runner, env=env, workflows={}, agents={}, gathering=Gathering(shards))
+    runnable = JobRunner(table, runner, env=env, workflows={}, agents={})
     lines: list[bytes] = []
 
     async def write(line: bytes) -> None:
         lines.append(line)
 
-    await Receiver[ReceivedAttempt](runnable, context=lambda one: one, log=print).answer(attempts, write)
+    receiver = Receiver[ReceivedAttempt](
+        runnable, context=lambda one: one, log=print, together=Gathering(table, shards)
+    )
+    await receiver.answer(attempts, write)
     told = [read_line(line.decode()) for line in lines]
     return {result.job: result for results in told if isinstance(results, Results) for result in results.as_results()}
-
-
-def _attempt(name: str, target: str = "m:note", **args: Any) -> ReceivedAttempt:
-    return ReceivedAttempt(
-        job=name, incarnation="i", number=1, target=target, args=args, scheduled_for=NOW, timeout_ms=60_000
-    )
 
 
 async def test_the_mutations_of_a_dispatch_make_one_call_and_what_is_none_runs_beside_them() -> None:
@@ -233,24 +188,45 @@ async def test_the_mutations_of_a_dispatch_make_one_call_and_what_is_none_runs_b
     namespace = _namespace()
     outcomes = await _outcomes(
         namespace,
-        _attempt("a", text="a"),
-        _attempt("b", "m:act_fails", how="key"),
-        _attempt("c", text="c"),
-        _attempt("d", "m:notes"),
-        _attempt("e", "m:bad_sql"),
-        _attempt("f", "m:gone"),
-        _attempt("g", wrong=1),
+        _note("a"),
+        _note("b", "m:act_fails", how="key"),
+        _note("c"),
+        _note("d", "m:notes"),
+        _note("e", "m:bad_sql"),
+        _note("f", "m:gone"),
+        _note("g", wrong=1),
     )
     assert {name: result.outcome for name, result in outcomes.items()} == {
         "a": "ok", "b": "failed", "c": "ok", "d": "ok", "e": "failed", "f": "unavailable", "g": "unavailable",
     }  # fmt: skip
     assert not any(result.shared for result in outcomes.values())
-    assert namespace.get("default").batches == [3]
+    assert namespace.get("default").batches == [4]
     assert namespace.get("default").notes() == ["a", "c"]
 
 
 async def test_the_receiver_says_who_failed_together() -> None:
-    outcomes = await _outcomes(_Scripted(OSError("reset")), _attempt("a", text="a"), _attempt("b", text="b"))
+    outcomes = await _outcomes(_Scripted(OSError("reset")), _note("a"), _note("b"))
     assert {(result.outcome, result.code, result.shared) for result in outcomes.values()} == {
         ("failed", "SHARD_UNAVAILABLE", True)
     }
+
+
+@pytest.mark.parametrize("many", ["no JSON", '{"ok": 5}', '{"ok": [1, 2, 3]}', '{"ok": null}', '{"none": 1}'])
+async def test_an_answer_that_is_none_is_told_to_all(many: str) -> None:
+    outcomes = await _outcomes(_Scripted(many), _note("a"), _note("b"))
+    assert {name: result.outcome for name, result in outcomes.items()} == {"a": "failed", "b": "failed"}
+
+
+@in_fake_time
+async def test_those_that_have_less_time_are_not_kept_waiting_by_the_others() -> None:
+    hasty = _note("c").model_copy(update={"timeout_ms": 1_000})
+    namespace = _Scripted(None, None)
+    outcomes = await _outcomes(namespace, _note("a"), _note("b"), hasty)
+    assert {(name, result.code, result.shared) for name, result in outcomes.items()} == {
+        ("a", "ATTEMPT_TIMED_OUT", True),
+        ("b", "ATTEMPT_TIMED_OUT", True),
+        ("c", "ATTEMPT_TIMED_OUT", False),
+    }
+    assert asyncio.get_running_loop().time() == pytest.approx(60)
+    assert namespace.asked == [("mutate_many", 2), ("mutate", 1)]
+    assert namespace.cancelled == 2, "nobody waits any more, so the calls are given up"

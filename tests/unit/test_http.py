@@ -8,12 +8,15 @@ from lunorash.errors import LunoraError
 from lunorash.http import HttpAnswer, HttpRequest, Route, find_route
 from lunorash.scheduler.protocol import DISPATCH_PATH
 from lunorash.server import define_app
-from lunorash.studio.admin import ADMIN_ROUTES
+from lunorash.studio.admin import PREFIX, AdminParts, admin_operations, admin_routes
+from lunorash.studio.job_routes import JobQuery
+from lunorash.studio.operation import STORED
 from tests.routes.schedule import SCHEDULE
 
 from .worker_app import Worker, refusal
 
 _ADMIN = "/_lunora/admin"
+_ROUTES = admin_routes(AdminParts())
 
 # -- routing -------------------------------------------------------------------------------------------------
 
@@ -31,7 +34,7 @@ async def test_a_path_where_nothing_is_answers_404(path: str) -> None:
 
 async def test_a_known_path_with_another_method_answers_405_and_says_which() -> None:
     for route in (
-        *ADMIN_ROUTES,
+        *_ROUTES,
         SCHEDULE,
         Route(method="POST", path=DISPATCH_PATH, handler=SCHEDULE.handler),
     ):
@@ -39,6 +42,7 @@ async def test_a_known_path_with_another_method_answers_405_and_says_which() -> 
             answer = await Worker().json(method, route.path)
             assert refusal(answer) == (405, "METHOD_NOT_ALLOWED"), route.path
             assert route.method in answer[1]["error"]["message"]
+            assert route.method in (await Worker().answer(method, route.path)).headers["allow"].split(", ")
 
 
 def test_one_path_may_take_several_methods() -> None:
@@ -78,10 +82,12 @@ def test_what_is_no_function_is_refused_when_the_app_is_built(path: str, functio
     assert raised.value.code == "INVALID_INPUT"
 
 
-_POOL_BODIES = {
-    "/scheduled/pools/pause": b'{"name": "imports"}',
-    "/scheduled/pools/resume": b'{"name": "imports"}',
-    "/scheduled/pools/cap": b'{"name": "imports", "max_concurrency": 2}',
+_BODIES = {
+    "CapBody": b'{"name": "imports", "max_concurrency": 2}',
+    "ChangeBody": b'{"filter": {}}',
+    "JobQuery": b'{"id": "j"}',
+    "PoolBody": b'{"name": "imports"}',
+    "ScheduleBody": b'{"target": "m:f"}',
 }
 
 
@@ -90,13 +96,15 @@ async def test_a_worker_without_a_scheduler_says_so_on_every_admin_route(how: st
     worker = Worker()
     del worker.env.SCHEDULER
     if how == "never wired":
-        worker.app = define_app().build()
+        worker.app = define_app().functions({"m:f": len}).build()
     elif how == "bound to nothing":
         worker.env.SCHEDULER = None
-    for route in ADMIN_ROUTES:
-        body = _POOL_BODIES.get(route.path.removeprefix(_ADMIN), b'{"id": "j"}')
-        answer = await worker.json(route.method, route.path, query="id=j", body=body)
-        assert refusal(answer) == (400, "SCHEDULER_NOT_CONFIGURED"), route.path
+    asking = [operation for operation in admin_operations(AdminParts()) if set(STORED) <= set(operation.codes)]
+    assert len(asking) >= 19
+    for operation in asking:
+        query, name = ("id=j" if operation.asks is JobQuery else ""), getattr(operation.asks, "__name__", "")
+        answer = await worker.json(operation.method, PREFIX + operation.path, query=query, body=_BODIES.get(name, b""))
+        assert refusal(answer) == (400, "SCHEDULER_NOT_CONFIGURED"), operation.path
 
 
 def test_two_routes_of_one_method_and_path_are_refused() -> None:

@@ -388,7 +388,7 @@ async def test_when_a_write_does_not_complete_all_attempts_are_cancelled() -> No
     assert cancelled == [10 + WRITE_TIMEOUT_S] * 2
     assert not answer.ended
     assert answer.results == []
-    assert ["2 attempts are cancelled" in line for line in answer.log] == [True]
+    assert ["2 calls are cancelled" in line for line in answer.log] == [True]
 
 
 @in_fake_time

@@ -11,8 +11,9 @@ from lunorash.contexts import Auth
 from lunorash.errors import LunoraError, UnavailableError
 from lunorash.refs import FunctionReference
 from lunorash.scheduler.ids import mint_id
+from lunorash.shard.applied import APPLIED_RETENTION_MS
 from lunorash.shard.calls import ShardCall
-from lunorash.shard.shard import APPLIED_RETENTION_MS, MAX_NESTED, Round
+from lunorash.shard.shard import MAX_NESTED, Round
 
 from .scheduler_object import NOW
 from .shard_core import Mutation, Query, ShardCore, job

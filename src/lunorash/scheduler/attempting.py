@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from lunorash.errors import LunoraError
 from lunorash.incident import describe
+from lunorash.scheduler.deadlines import Deadlines
 
 __all__ = ["attempt"]
 
@@ -20,6 +21,7 @@ async def attempt(
     call: Callable[[], object],
     timeout_ms: int,
     *,
+    deadlines: Deadlines | None = None,
     stopping: Callable[[], bool] = lambda: False,
     unexpected: Callable[[BaseException], LunoraError] = _described,
 ) -> object:
@@ -28,6 +30,7 @@ async def attempt(
     Args:
         call: what to call; an awaitable that it returns is awaited.
         timeout_ms: how long it may take, in milliseconds.
+        deadlines: those of the object that calls, so that its attempts need no timer each.
         stopping: whether a cancellation comes from us, and is to pass; else it is the function that raised it.
         unexpected: makes the error for whatever the function raised that is no `LunoraError`.
 
@@ -37,7 +40,7 @@ async def attempt(
     Raises:
         LunoraError: what the function raised, ``ATTEMPT_TIMED_OUT`` when its time was up, or what ``unexpected`` makes.
     """
-    limit = asyncio.timeout(timeout_ms / 1000)
+    limit = (deadlines or Deadlines()).within(timeout_ms / 1000)
     try:
         async with limit:
             value = call()

@@ -1,15 +1,24 @@
-"""The engine's store on a Durable Object's SQLite storage."""
+"""The engine's store on a Durable Object's SQLite storage.
+
+It calls the platform's own object and not the SDK's wrapper of it, which looks at every value that crosses: that took
+most of the time of a statement, and kept a proxy of every transaction for ever.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
+
+from pyodide.ffi import jsnull, to_js
+from workers import python_to_rpc
 
 from lunorash.scheduler.store import Ran, Row, Value
 
 __all__ = ["DurableStore"]
 
 T = TypeVar("T")
+
+_PASSED_AS_THEY_ARE: Final = (str, int, float)
 
 
 class DurableStore:
@@ -20,23 +29,18 @@ class DurableStore:
     """
 
     def __init__(self, storage: Any) -> None:
-        self._storage = storage
+        platform = python_to_rpc(storage)
+        self._exec = platform.sql.exec
+        self._transaction = platform.transactionSync
 
     def run(self, sql: str, /, *params: Value) -> Ran:
-        """Run one statement; returns its rows, and how many it wrote.
-
-        The cursor is always read to its end: one that is left open locks its table.
-        """
-        cursor = self._storage.sql.exec(sql, *params)
-        rows = [
-            {name: bytes(value) if isinstance(value, memoryview) else value for name, value in row.items()}
-            for row in cursor.toArray()
-        ]
-        return Ran(rows, cursor.rowsWritten)
+        """Run one statement; returns its rows, and how many it wrote."""
+        cursor = self._exec(sql, *map(_to_platform, params))
+        return Ran(_rows(cursor), cursor.rowsWritten)
 
     def execute(self, sql: str, /, *params: Value) -> list[Row]:
         """Run one statement and return its rows as dicts."""
-        return self.run(sql, *params).rows
+        return _rows(self._exec(sql, *map(_to_platform, params)))
 
     def transaction(self, work: Callable[[], T], /) -> T:
         """Run ``work`` in ``transactionSync``, which nests and keeps the type of what is raised."""
@@ -45,5 +49,23 @@ class DurableStore:
         def run() -> None:
             results.append(work())
 
-        self._storage.transactionSync(run)
+        self._transaction(run)
         return results[0]
+
+
+def _to_platform(value: Value) -> Any:
+    if isinstance(value, _PASSED_AS_THEY_ARE):
+        return value
+    return jsnull if value is None else to_js(value)
+
+
+def _rows(cursor: Any) -> list[Row]:
+    """Read a cursor to its end: one that is left open locks its table."""
+    found: list[Row] = cursor.toArray().to_py()
+    for row in found:
+        for name, value in row.items():
+            if value is jsnull:
+                row[name] = None
+            elif isinstance(value, memoryview):
+                row[name] = bytes(value)
+    return found

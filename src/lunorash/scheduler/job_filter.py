@@ -23,6 +23,7 @@ __all__ = [
     "Changed",
     "JobFilter",
     "check_limit",
+    "check_prefix",
     "has_ended",
     "states_to_change",
 ]
@@ -101,7 +102,7 @@ class JobFilter:
         if self.pool is not None:
             check_pool_name(self.pool)
         if self.id_prefix is not None:
-            _check_prefix(self.id_prefix)
+            check_prefix(self.id_prefix)
         for name in _INSTANTS:
             object.__setattr__(self, name, _instant(name, getattr(self, name)))
 
@@ -257,6 +258,24 @@ def check_limit(limit: Any) -> int:
     return limit
 
 
+def check_prefix(prefix: Any) -> str:
+    """Return ``prefix`` if ids can begin so.
+
+    Raises:
+        LunoraError: ``INVALID_INPUT`` with the rule.
+
+    Example:
+        >>> check_prefix("u1-")
+        'u1-'
+    """
+    try:
+        return check_id(prefix)
+    except LunoraError:
+        raise LunoraError(
+            "INVALID_INPUT", f"id_prefix is {shown(prefix)}; no id begins so: it must be the beginning of one"
+        ) from None
+
+
 def _state(given: Any) -> State | tuple[State, ...]:
     several = isinstance(given, list | tuple)
     states = tuple(given) if several else (given,)
@@ -300,12 +319,3 @@ def _check_text(name: str, text: Any) -> None:
         raise LunoraError(
             "INVALID_INPUT", f"{name} is {shown(text)}; it must be a string of 1 to {_MAX_TEXT} characters"
         )
-
-
-def _check_prefix(prefix: Any) -> None:
-    try:
-        check_id(prefix)
-    except LunoraError:
-        raise LunoraError(
-            "INVALID_INPUT", f"id_prefix is {shown(prefix)}; no id begins so: it must be the beginning of one"
-        ) from None

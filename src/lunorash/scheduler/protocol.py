@@ -19,6 +19,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from lunorash.codec import MAX_ENVELOPE_DEPTH, decode_json
+from lunorash.contexts import Job
 from lunorash.errors import LunoraError
 from lunorash.scheduler.job import Attempt, Dispatch, Outcome, Result
 
@@ -71,6 +72,10 @@ class ReceivedAttempt(_Wire):
     shard_key: str | None = None
     redrives: int = 0
 
+    def as_job(self) -> Job:
+        """The job as its function is told of it."""
+        return Job(id=self.job, incarnation=self.incarnation, attempt=self.number, scheduled_for=self.scheduled_for)
+
 
 class DispatchBody(_Wire):
     """The body of a dispatch. ``audience`` is the origin it was made for, ``instance`` the object that sent it."""
@@ -99,7 +104,7 @@ class Results(_Wire):
 
     def as_results(self) -> list[Result]:
         """The same as the engine takes them."""
-        return [Result(**dict(result)) for result in self.results]
+        return [Result(**result.__dict__) for result in self.results]
 
 
 class Heartbeat(_Wire):

@@ -6,15 +6,18 @@ It knows nothing of Cloudflare: where the lines go is handed in, so the simulato
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Final, Generic, Protocol, TypeVar
+import sys
+from collections.abc import Awaitable, Callable, Coroutine, Hashable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Final, Generic, Protocol, TypeVar, cast
 
 from lunorash.errors import LunoraError, SharedError, UnavailableError
 from lunorash.scheduler.attempting import attempt
+from lunorash.scheduler.deadlines import Deadlines
 from lunorash.scheduler.job import Outcome, Result
 from lunorash.scheduler.protocol import END, HEARTBEAT, ReceivedAttempt, encode_results
 
-__all__ = ["HEARTBEAT_S", "WRITE_TIMEOUT_S", "Receiver", "Runnable"]
+__all__ = ["HEARTBEAT_S", "WRITE_TIMEOUT_S", "Receiver", "Runnable", "Together"]
 
 HEARTBEAT_S: Final = 5
 WRITE_TIMEOUT_S: Final = 10
@@ -23,7 +26,8 @@ STOP_S: Final = 5
 """How long a cancelled function may take to clean up before it is left to itself."""
 
 Write = Callable[[bytes], Awaitable[object]]
-
+Timed = Callable[[Callable[[], object], int], Awaitable[object]]
+"""Calls a function that may take so many milliseconds; see `attempt`."""
 
 C = TypeVar("C")
 C_contra = TypeVar("C_contra", contravariant=True)
@@ -37,6 +41,18 @@ class Runnable(Protocol[C_contra]):
         ...
 
 
+class Together(Protocol):
+    """What runs attempts in one call with their like."""
+
+    def key(self, attempt: ReceivedAttempt, /) -> Hashable | None:
+        """What those have in common that can be in one call; None for what runs by itself."""
+        ...
+
+    async def run(self, attempts: Sequence[ReceivedAttempt], /) -> Sequence[LunoraError | None]:
+        """Run attempts that have a key in common; answers for each what it raised, or None."""
+        ...
+
+
 class Receiver(Generic[C]):
     """Runs attempts.
 
@@ -44,6 +60,7 @@ class Receiver(Generic[C]):
         runnable: what can be run.
         context: makes what a bound target is called with.
         log: takes one line about what went wrong.
+        together: runs what can share a call; None if nothing can.
     """
 
     def __init__(
@@ -52,68 +69,144 @@ class Receiver(Generic[C]):
         *,
         context: Callable[[ReceivedAttempt], C],
         log: Callable[[str], None],
+        together: Together | None = None,
     ) -> None:
         self._runnable = runnable
         self._context = context
         self._log = log
+        self._together = together
 
     async def answer(self, attempts: Sequence[ReceivedAttempt], write: Write) -> None:
         """Run all attempts; write results as they come, a heartbeat every five seconds, and the end line.
 
         If nobody reads any more, the attempts are cancelled and nothing further is written.
         """
-        stopping = asyncio.Event()
-        running = [asyncio.create_task(self._attempt(attempt, stopping)) for attempt in attempts]
+        stopping, deadlines, running = asyncio.Event(), Deadlines(), _Running()
+
+        def timed(call: Callable[[], object], timeout_ms: int) -> Awaitable[object]:
+            return attempt(call, timeout_ms, deadlines=deadlines, stopping=stopping.is_set)
+
+        async def written(line: bytes) -> None:
+            async with deadlines.within(WRITE_TIMEOUT_S):
+                await write(line)
+
+        for body in self._bodies(attempts, timed):
+            running.start(body)
         clock = asyncio.get_running_loop().time
         beat_at = clock() + HEARTBEAT_S
         try:
             while running:
-                await asyncio.wait(running, timeout=max(0, beat_at - clock()), return_when=asyncio.FIRST_COMPLETED)
-                done = [task for task in running if task.done()]
-                if done:
-                    running = [task for task in running if not task.done()]
-                    await _written(write, encode_results(task.result() for task in done))
+                if results := await running.ended(deadlines, beat_at - clock()):
+                    await written(encode_results(results))
                 if clock() >= beat_at:
-                    await _written(write, HEARTBEAT)
+                    await written(HEARTBEAT)
                     beat_at = clock() + HEARTBEAT_S
-            await _written(write, END)
+            await written(END)
         except TimeoutError:
-            self._log(f"lunora: nobody reads the answer any more: {len(running)} attempts are cancelled")
+            self._log(f"lunora: nobody reads the answer any more: {len(running)} calls are cancelled")
         finally:
             stopping.set()
-            await self._stop(running)
-
-    async def _stop(self, running: Sequence[asyncio.Task[Result]]) -> None:
-        for task in running:
-            task.cancel()
-        if running:
-            _, stubborn = await asyncio.wait(running, timeout=STOP_S)
+            stubborn = await running.stop()
             if stubborn:
-                self._log(f"lunora: {len(stubborn)} functions go on although they were cancelled")
+                self._log(f"lunora: {stubborn} functions go on although they were cancelled")
 
-    async def _attempt(self, received: ReceivedAttempt, stopping: asyncio.Event) -> Result:
+    def _bodies(self, attempts: Sequence[ReceivedAttempt], timed: Timed) -> Iterator[Coroutine[Any, Any, list[Result]]]:
+        """What there is to run: calls of attempts that share one, and have as much time; each of the others."""
+        companies: dict[Hashable, list[ReceivedAttempt]] = {}
+        for received in attempts:
+            key = None if self._together is None else self._together.key(received)
+            if key is None:
+                yield self._run_alone(received, timed)
+            else:
+                companies.setdefault((key, received.timeout_ms), []).append(received)
+        for company in companies.values():
+            yield self._run_together(company, timed)
+
+    async def _run_alone(self, received: ReceivedAttempt, timed: Timed) -> list[Result]:
         try:
             call = self._runnable.bind(received.target, received.args)
         except LunoraError as error:
-            return _result(received, "unavailable", error)
+            return [_result(received, error, "unavailable")]
         try:
-            await attempt(lambda: call(self._context(received)), received.timeout_ms, stopping=stopping.is_set)
+            await timed(lambda: call(self._context(received)), received.timeout_ms)
         except LunoraError as error:
-            return _result(received, "unavailable" if isinstance(error, UnavailableError) else "failed", error)
+            return [_result(received, error)]
+        return [_result(received, None)]
+
+    async def _run_together(self, company: list[ReceivedAttempt], timed: Timed) -> list[Result]:
+        together = cast("Together", self._together)
+        try:
+            answers = cast(
+                "Sequence[LunoraError | None]", await timed(lambda: together.run(company), company[0].timeout_ms)
+            )
+        except LunoraError as error:
+            # whose fault it is that there was no time is not known
+            shared = error.code == "ATTEMPT_TIMED_OUT" and len(company) > 1
+            answers = [SharedError.of(error) if shared else error for _ in company]
+        return [_result(received, error) for received, error in zip(company, answers, strict=True)]
+
+
+class _Running:
+    """The tasks of a dispatch that are under way, or whose results have not been taken."""
+
+    def __init__(self) -> None:
+        self._tasks: dict[asyncio.Task[list[Result]], None] = {}
+        self._ended: list[asyncio.Task[list[Result]]] = []
+        self._news = asyncio.Event()
+
+    def __len__(self) -> int:
+        return len(self._tasks) + len(self._ended)
+
+    def start(self, body: Coroutine[Any, Any, list[Result]]) -> None:
+        """Start a task; one that waits for nothing is over when this returns."""
+        task = _start(body)
+        if task.done():
+            self._ended.append(task)
+        else:
+            self._tasks[task] = None
+            task.add_done_callback(self._note)
+
+    async def ended(self, deadlines: Deadlines, seconds: float) -> list[Result]:
+        """Take the results that are there; if there are none, wait for some, for no longer than so many seconds."""
+        if not self._ended:
+            self._news.clear()
+            with suppress(TimeoutError):
+                async with deadlines.within(seconds):
+                    await self._news.wait()
+        taken, self._ended = self._ended, []
+        return [result for task in taken for result in task.result()]
+
+    async def stop(self) -> int:
+        """Cancel what is still under way; returns how much of it goes on all the same."""
+        running = list(self._tasks)
+        for task in running:
+            task.cancel()
+        _, stubborn = await asyncio.wait(running, timeout=STOP_S) if running else ((), ())
+        return len(stubborn)
+
+    def _note(self, task: asyncio.Task[list[Result]]) -> None:
+        del self._tasks[task]
+        self._ended.append(task)
+        self._news.set()
+
+
+def _start(body: Coroutine[Any, Any, list[Result]]) -> asyncio.Task[list[Result]]:
+    """Start a task, in the Worker at once: each turn of its event loop costs as much as a small function does."""
+    if sys.version_info >= (3, 12):
+        return asyncio.Task(body, loop=asyncio.get_running_loop(), eager_start=True)
+    return asyncio.create_task(body)
+
+
+def _result(received: ReceivedAttempt, error: LunoraError | None, outcome: Outcome | None = None) -> Result:
+    if error is None:
         return Result(job=received.job, attempt=received.number, outcome="ok")
-
-
-def _result(attempt: ReceivedAttempt, outcome: Outcome, error: LunoraError) -> Result:
+    if outcome is None:
+        outcome = "unavailable" if isinstance(error, UnavailableError) else "failed"
     return Result(
-        job=attempt.job,
-        attempt=attempt.number,
+        job=received.job,
+        attempt=received.number,
         outcome=outcome,
         shared=isinstance(error, SharedError),
         code=error.code,
         message=error.message,
     )
-
-
-async def _written(write: Write, line: bytes) -> None:
-    async with asyncio.timeout(WRITE_TIMEOUT_S):
-        await write(line)

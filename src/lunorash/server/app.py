@@ -26,13 +26,9 @@ from lunorash.server.running import FunctionRunner
 from lunorash.shard.client import Shards
 from lunorash.shard.gathering import Gathering
 from lunorash.shard.schema import Migration
-from lunorash.studio.admin import ADMIN_ROUTES
-from lunorash.studio.bulk_routes import BULK_ROUTES
-from lunorash.studio.cron_routes import cron_routes
-from lunorash.studio.fires_route import fires_route
+from lunorash.studio.admin import AdminParts, admin_routes
 from lunorash.studio.live_route import LIVE_ROUTE
 from lunorash.studio.page_routes import PAGE_ROUTES
-from lunorash.studio.run_route import run_route
 from lunorash.studio.session_routes import session_routes
 
 __all__ = ["App", "AppBuilder", "define_app"]
@@ -229,16 +225,20 @@ class App:
             cors=parts.cors,
         )
         health = Route(method="GET", path=HEALTH_PATH, handler=_health)
-        dispatch = dispatch_route(self._job_runner, parts.scheduler)
-        crons = cron_routes(
-            parts.crons,
-            shards=lambda request: self._shards(request.env),
-            run=lambda request, job: self._cron_runner(request.env, request.fetch).run_by_hand(job),
+        dispatch = dispatch_route(self._job_runner, self._gathering, parts.scheduler)
+        admin = admin_routes(
+            AdminParts(
+                functions=self._functions,
+                workflows=parts.workflows,
+                agents=parts.agents,
+                crons=parts.crons,
+                shards=lambda request: self._shards(request.env),
+                run_cron=lambda request, job: self._cron_runner(request.env, request.fetch).run_by_hand(job),
+                runner=self._runner,
+            )
         )
-        run = run_route(self._functions, self._runner)
         table: dict[str, dict[str, Handler]] = {}
-        studio = (*PAGE_ROUTES, *session_routes(), LIVE_ROUTE, fires_route(parts.crons))
-        admin = (*ADMIN_ROUTES, *BULK_ROUTES, *crons, run)
+        studio = (*PAGE_ROUTES, *session_routes(), LIVE_ROUTE)
         for route in (health, *admin, *studio, dispatch, *api.routes(), *parts.routes):
             table.setdefault(route.path, {})[route.method] = route.handler
         self.routes: Mapping[str, Mapping[str, Handler]] = MappingProxyType(table)
@@ -302,18 +302,14 @@ class App:
 
     def _job_runner(self, request: HttpRequest) -> JobRunner:
         """What runs the jobs of one dispatch."""
-        gathering = Gathering(Shards(_bound(self._parts.shard, request.env)))
-        return self._job_runner_in(request.env, self._runner(request), gathering)
+        return self._job_runner_in(request.env, self._runner(request))
 
-    def _job_runner_in(self, env: Any, runner: FunctionRunner, gathering: Gathering | None = None) -> JobRunner:
-        return JobRunner(
-            self._functions,
-            runner,
-            env=env,
-            workflows=self._parts.workflows,
-            agents=self._parts.agents,
-            gathering=gathering,
-        )
+    def _gathering(self, request: HttpRequest) -> Gathering:
+        """What runs those of them in one call that are mutations."""
+        return Gathering(self._functions, Shards(_bound(self._parts.shard, request.env)))
+
+    def _job_runner_in(self, env: Any, runner: FunctionRunner) -> JobRunner:
+        return JobRunner(self._functions, runner, env=env, workflows=self._parts.workflows, agents=self._parts.agents)
 
     def _queue_consumer(self, queue: str, env: Any, fetch: Fetch) -> QueueConsumer:
         return QueueConsumer(queue, self._job_runner_in(env, self._runner_in(env, self.scheduler(env), fetch)))

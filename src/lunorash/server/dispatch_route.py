@@ -14,15 +14,21 @@ from lunorash.scheduler.receiver import Receiver
 from lunorash.scheduler.settings import read_origin, read_secrets
 from lunorash.scheduler.signing import verify
 from lunorash.server.job_runner import JobRunner
+from lunorash.shard.gathering import Gathering
 
 __all__ = ["dispatch_route"]
 
 
-def dispatch_route(job_runner: Callable[[HttpRequest], JobRunner], namespace: Callable[[Any], Any] | None) -> Route:
+def dispatch_route(
+    job_runner: Callable[[HttpRequest], JobRunner],
+    gathering: Callable[[HttpRequest], Gathering],
+    namespace: Callable[[Any], Any] | None,
+) -> Route:
     """Make the route that takes dispatches.
 
     Args:
         job_runner: makes what runs the targets of jobs.
+        gathering: makes what runs those that share a call.
         namespace: finds the SchedulerDO binding in the environment; None when the app has no scheduler, and then
             nobody's dispatches are taken.
     """
@@ -39,7 +45,9 @@ def dispatch_route(job_runner: Callable[[HttpRequest], JobRunner], namespace: Ca
             raise LunoraError(
                 "DISPATCH_UNAUTHENTICATED", "the scheduler says no: this dispatch has begun before, or is over"
             )
-        receiver = Receiver(job_runner(request), context=lambda attempt: attempt, log=print)
+        receiver = Receiver(
+            job_runner(request), context=lambda attempt: attempt, log=print, together=gathering(request)
+        )
 
         async def stream(write: Callable[[bytes], Awaitable[object]]) -> None:
             await receiver.answer(dispatch.attempts, write)

@@ -6,14 +6,12 @@ import json
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from lunorash.contexts import Auth, Job
+from lunorash.contexts import Auth
 from lunorash.errors import LunoraError
 from lunorash.functions import FunctionTable
 from lunorash.scheduler.protocol import ReceivedAttempt
 from lunorash.server.running import FunctionRunner, unknown_function
-from lunorash.shard.calls import ShardCall
 from lunorash.shard.client import UnexpectedError
-from lunorash.shard.gathering import Gathering
 
 __all__ = ["JobRunner"]
 
@@ -27,7 +25,6 @@ class JobRunner:
         env: has the bindings of workflows and agents.
         workflows: the bindings of workflows, by name.
         agents: the bindings of agents, by name.
-        gathering: runs the mutations of jobs that start together; None to call the shard for each.
     """
 
     def __init__(
@@ -38,21 +35,19 @@ class JobRunner:
         env: Any,
         workflows: Mapping[str, str],
         agents: Mapping[str, str],
-        gathering: Gathering | None = None,
     ) -> None:
         self._functions = functions
         self._runner = runner
         self._env = env
         self._workflows = workflows
         self._agents = agents
-        self._gathering = gathering
 
     def bind(self, target: str, args: Mapping[str, Any], /) -> Callable[[ReceivedAttempt], Awaitable[str | None]]:
         """Find a target and fit arguments to it.
 
         Returns:
             a callable that runs it, and returns its result as JSON text; a workflow and an agent have none, since they
-            only begin then, and what is gathered leaves it on the shard.
+            only begin then.
 
         Raises:
             LunoraError: ``FUNCTION_NOT_FOUND``, or ``INVALID_INPUT`` when it does not take these arguments.
@@ -68,32 +63,26 @@ class JobRunner:
         if function is None:
             raise unknown_function(target)
         text = json.dumps(args)
-        function.signature.parse(text)
-
-        async def run(attempt: ReceivedAttempt) -> str | None:
-            job = Job(
-                id=attempt.job,
-                incarnation=attempt.incarnation,
-                attempt=attempt.number,
-                scheduled_for=attempt.scheduled_for,
-            )
-            try:
-                if function.kind == "mutation" and self._gathering is not None:
-                    call = ShardCall(path=target, args=text, auth=Auth(), job=job)
-                    await self._gathering.mutate(call, attempt.shard_key)
-                    return None
-                return await self._runner.run(function, target, text, auth=Auth(), job=job, shard_key=attempt.shard_key)
-            except UnexpectedError as error:
-                # kept with the attempt, for whoever may look at it
-                raise LunoraError("ATTEMPT_FAILED", error.detail) from None
-
-        return run
+        parsed = function.signature.parse(text)
+        if function.kind == "action":
+            return lambda attempt: _detailed(self._runner.act(function, parsed, auth=Auth(), job=attempt.as_job()))
+        return lambda attempt: _detailed(
+            self._runner.run(function, target, text, auth=Auth(), job=attempt.as_job(), shard_key=attempt.shard_key)
+        )
 
     def _binding(self, bindings: Mapping[str, str], name: str, target: str) -> Any:
         binding = getattr(self._env, bindings[name], None) if name in bindings else None
         if binding is None:
             raise LunoraError("FUNCTION_NOT_FOUND", f"this Worker has no {target}, or no binding for it")
         return binding
+
+
+async def _detailed(result: Awaitable[str | None]) -> str | None:
+    """What a function on a shard raised is kept with the attempt, for whoever may look at it."""
+    try:
+        return await result
+    except UnexpectedError as error:
+        raise LunoraError("ATTEMPT_FAILED", error.detail) from None
 
 
 def instance_id(attempt: ReceivedAttempt) -> str:

@@ -73,8 +73,23 @@ class FunctionRunner:
             return await self._shards.query(call, shard_key)
         if function.kind == "mutation":
             return await self._shards.mutate(call, shard_key)
-        parsed = function.signature.parse(args)
-        value = function.function(self._action_context(auth, job), **parsed)
+        return await self.act(function, function.signature.parse(args), auth=auth, job=job)
+
+    async def act(
+        self, function: RegisteredFunction[..., Any], args: Mapping[str, Any], *, auth: Auth, job: Job | None
+    ) -> str:
+        """Run an action; returns its result as JSON text.
+
+        Args:
+            function: what to run.
+            args: its arguments, parsed.
+            auth: who calls.
+            job: the job it runs for.
+
+        Raises:
+            LunoraError: what the action raised, or that its result cannot be encoded.
+        """
+        value = function.function(self._action_context(auth, job), **args)
         if inspect.isawaitable(value):
             value = await value
         return function.signature.encode(value)

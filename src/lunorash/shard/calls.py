@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Self
 
 from lunorash.codec import MAX_ENVELOPE_DEPTH, decode_json
@@ -55,7 +55,7 @@ class ShardCall:
             "args": self.args,
             "user_id": self.auth.user_id,
             "claims": dict(self.auth.claims),
-            "job": None if self.job is None else asdict(self.job),
+            "job": None if self.job is None else self.job.to_dict(),
         }
 
     @classmethod

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Callable, Coroutine, Generator, Iterator
+from contextlib import contextmanager
 from pathlib import PurePath
 from types import FrameType
 from typing import Any, Final
@@ -38,14 +39,9 @@ def drive(call: Callable[[], Any]) -> Any:
     Raises:
         LunoraError: ``MUTATION_YIELDED`` naming the line, when the body yielded or left a task behind.
     """
-    tasks = _all_tasks()
-    try:
+    with _tasks_started() as started:
         value = call()
         result = _to_its_end(value) if inspect.isawaitable(value) else value
-    finally:
-        started = _all_tasks() - tasks
-        for task in started:
-            _abandon(task)
     if started:
         places = ", ".join(sorted({_task_place(task) for task in started}))
         raise _yielded(f"it started a task ({places})")
@@ -107,15 +103,36 @@ def _is_library(file: str) -> bool:
     return path.is_relative_to(_STANDARD_LIBRARY) or not _LIBRARIES.isdisjoint(path.parts)
 
 
-def _all_tasks() -> set[asyncio.Task[Any]]:
+@contextmanager
+def _tasks_started() -> Iterator[list[asyncio.Future[Any]]]:
+    """Collect the tasks that are started meanwhile, and abandon them at the end.
+
+    To compare `asyncio.all_tasks` before and after would take longer the more dispatches are under way.
+    """
+    started: list[asyncio.Future[Any]] = []
     try:
-        return asyncio.all_tasks()
+        loop = asyncio.get_running_loop()
     except RuntimeError:  # no loop runs, so no task can be started either
-        return set()
+        yield started
+        return
+    factory = loop.get_task_factory()
+
+    def start(loop: asyncio.AbstractEventLoop, body: Any, **options: Any) -> asyncio.Future[Any]:
+        task = asyncio.Task(body, loop=loop, **options) if factory is None else factory(loop, body, **options)
+        started.append(task)
+        return task
+
+    loop.set_task_factory(start)
+    try:
+        yield started
+    finally:
+        loop.set_task_factory(factory)
+        for task in started:
+            _abandon(task)
 
 
-def _task_place(task: asyncio.Task[Any]) -> str:
-    coroutine = task.get_coro()
+def _task_place(task: asyncio.Future[Any]) -> str:
+    coroutine = task.get_coro() if isinstance(task, asyncio.Task) else None
     name = getattr(coroutine, "__qualname__", None) or type(coroutine).__name__
     code = getattr(coroutine, "cr_code", None) or getattr(coroutine, "gi_code", None)
     return name if code is None else f"{name} of {code.co_filename}:{code.co_firstlineno}"

@@ -84,16 +84,16 @@ def make_shard_class(
             return await self._answer(lambda: self._mutate(ShardCall.from_text(text)))
 
         async def mutate_many(self, text: str) -> str:
-            """Run mutations of jobs, each in a transaction of its own; takes a list of `ShardCall`.
+            """Run mutations of jobs, of which one that fails is undone by itself; takes a list of `ShardCall`.
 
             Answers what became of each, without its result; ``{"asks": true}`` of one that nothing has become of,
             since it asks the SchedulerDO something: that is not for the others to wait for.
             """
 
             async def work() -> list[dict[str, Any]]:
-                outcomes = [self._outcome(call) for call in ShardCall.many_from_text(text)]
+                raised = self._shard.mutate_many(ShardCall.many_from_text(text), self._round)
                 await self._hand_over()
-                return outcomes
+                return [_outcome(error) for error in raised]
 
             return await self._answer(work)
 
@@ -131,25 +131,15 @@ def make_shard_class(
                 await self.ctx.storage.setAlarm(_now() + delay)
 
         async def _query(self, call: ShardCall) -> str:
-            return self._shard.query(call, Round(now=_now(), seed=secrets.randbits(128), answers={}))
+            return self._shard.query(call, self._round())
 
         async def _mutate(self, call: ShardCall) -> str:
-            this = Round(now=_now(), seed=secrets.randbits(128), answers={})
             # made when it is asked: an app without a scheduler has mutations too
             result = await self._shard.mutate_asking(
-                call, this, lambda method, argument: self._scheduler().ask(method, argument)
+                call, self._round(), lambda method, argument: self._scheduler().ask(method, argument)
             )
             await self._hand_over()
             return result
-
-        def _outcome(self, call: ShardCall) -> dict[str, Any]:
-            try:
-                self._shard.mutate(call, Round(now=_now(), seed=secrets.randbits(128), answers={}))
-            except NeedsAnswerError:
-                return {"asks": True}
-            except BaseException as error:  # noqa: BLE001 - it comes from the body, and concerns no other
-                return _failure(error)
-            return {}
 
         async def _hand_over(self) -> None:
             """Send what mutations have left in the outbox."""
@@ -168,6 +158,9 @@ def make_shard_class(
                     self._shard.outbox.forget(accepted)
                 if self._shard.outbox.is_empty():
                     self.ctx.storage.deleteAlarm().close()
+
+        def _round(self) -> Round:
+            return Round(now=_now(), seed=secrets.randbits(128), answers={})
 
         def _check_ready(self) -> None:
             """Refuse to schedule what could not be handed over or run: the mutation is rolled back."""
@@ -198,6 +191,12 @@ def make_shard_class(
                 return json.dumps(_failure(error))
 
     return ShardDO
+
+
+def _outcome(error: BaseException | None) -> dict[str, Any]:
+    if error is None:
+        return {}
+    return {"asks": True} if isinstance(error, NeedsAnswerError) else _failure(error)
 
 
 def _failure(error: BaseException) -> dict[str, Any]:

@@ -1,85 +1,60 @@
-"""Mutations of jobs that are called at the same moment reach their shard in one call."""
+"""The mutations of a dispatch reach their shard in one call."""
 
 from __future__ import annotations
 
-import asyncio
+import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
+from lunorash.contexts import Auth
 from lunorash.errors import LunoraError, SharedError
+from lunorash.functions import FunctionTable
+from lunorash.scheduler.protocol import ReceivedAttempt
 from lunorash.shard.calls import ShardCall
-from lunorash.shard.client import Shards
+from lunorash.shard.client import Shards, UnexpectedError
 
 __all__ = ["Gathering"]
 
 
-@dataclass(slots=True, eq=False)
-class _Batch:
-    """Calls that travel together, with those who wait for what becomes of them."""
-
-    calls: list[ShardCall] = field(default_factory=list)
-    waiting: list[asyncio.Future[None]] = field(default_factory=list)
-    task: asyncio.Task[None] | None = None
-
-
 class Gathering:
-    """Runs mutations of jobs: those of one shard that are called before the event loop comes round, in one call.
-
-    The attempts of a dispatch start in one go, so that this needs not to know of them. Each mutation is a transaction
-    of its own and has an answer of its own.
+    """Runs mutations of jobs for their effects; their results stay on the shard.
 
     Args:
+        functions: the app's.
         shards: where they run.
     """
 
-    def __init__(self, shards: Shards) -> None:
+    def __init__(self, functions: FunctionTable, shards: Shards) -> None:
+        self._functions = functions
         self._shards = shards
-        self._batches: dict[str | None, _Batch] = {}
 
-    async def mutate(self, call: ShardCall, shard_key: str | None = None) -> None:
-        """Run a mutation for its effect; its result stays on the shard.
+    def key(self, attempt: ReceivedAttempt, /) -> str | None:
+        """The shard that a mutation runs on; None for what is no mutation.
 
-        Raises:
-            LunoraError: as `Shards.mutate` does; a `SharedError` if the call broke that it shared with others.
+        It is asked of this deployment: the scheduler may have taken the function for something else.
         """
-        batch = self._batches.get(shard_key)
-        if batch is None:
-            batch = self._batches[shard_key] = _Batch()
-            asyncio.get_running_loop().call_soon(self._start, shard_key)
-        answer: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        batch.calls.append(call)
-        batch.waiting.append(answer)
+        function = self._functions.get(attempt.target)
+        if function is None or function.kind != "mutation":
+            return None
+        return f"shard {attempt.shard_key or ''}"
+
+    async def run(self, attempts: Sequence[ReceivedAttempt], /) -> Sequence[LunoraError | None]:
+        """Run mutations of one shard in one call, each undone by itself if it fails.
+
+        Returns:
+            for each what it raised, or what became of the call: a `SharedError` if it broke, and others were in it.
+        """
+        calls = [
+            ShardCall(path=attempt.target, args=json.dumps(attempt.args), auth=Auth(), job=attempt.as_job())
+            for attempt in attempts
+        ]
         try:
-            await answer
-        except asyncio.CancelledError:
-            if batch.task is not None and all(other.done() for other in batch.waiting):
-                batch.task.cancel()
-            raise
-
-    def _start(self, shard_key: str | None) -> None:
-        batch = self._batches.pop(shard_key)
-        if all(answer.done() for answer in batch.waiting):
-            return
-        # It ends when its last answer is given, or with the last of those who wait for one.
-        batch.task = asyncio.get_running_loop().create_task(self._send(batch, shard_key))
-
-    async def _send(self, batch: _Batch, shard_key: str | None) -> None:
-        answers: Sequence[Exception | None]
-        try:
-            answers = await self._shards.mutate_many(batch.calls, shard_key)
-        except Exception as error:  # noqa: BLE001 - whatever it is, nobody is left waiting
-            answers = [_for_each(error) if len(batch.calls) > 1 else error for _ in batch.calls]
-        for answer, waiting in zip(answers, batch.waiting, strict=True):
-            if waiting.done():
-                continue
-            if answer is None:
-                waiting.set_result(None)
-            else:
-                waiting.set_exception(answer)
+            return [_kept(error) for error in await self._shards.mutate_many(calls, attempts[0].shard_key)]
+        except LunoraError as error:
+            # any other answer is about the shard, and not about them
+            shared = error.code == "SHARD_UNAVAILABLE" and len(calls) > 1
+            return [SharedError.of(error) if shared else error for _ in calls]
 
 
-def _for_each(error: Exception) -> Exception:
-    """What is told to each of those whose call broke. Any other answer is about the shard, and not about them."""
-    if isinstance(error, LunoraError) and error.code == "SHARD_UNAVAILABLE":
-        return SharedError.of(error)
-    return error
+def _kept(error: LunoraError | None) -> LunoraError | None:
+    """What is kept with the attempt, for whoever may look at it."""
+    return LunoraError("ATTEMPT_FAILED", error.detail) if isinstance(error, UnexpectedError) else error

@@ -6,9 +6,10 @@ kept together or not at all.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import cache
 from random import Random
 from typing import Any, Final
 
@@ -18,6 +19,7 @@ from lunorash.functions import FunctionTable, RegisteredFunction
 from lunorash.refs import FunctionReference, Kind
 from lunorash.scheduler.ids import mint_id
 from lunorash.scheduler.store import Store
+from lunorash.shard.applied import Applied, Key
 from lunorash.shard.buffered_scheduler import BufferedScheduler, NeedsAnswerError, Question
 from lunorash.shard.calls import ShardCall
 from lunorash.shard.database import Database
@@ -25,17 +27,13 @@ from lunorash.shard.driving import drive
 from lunorash.shard.outbox import Outbox
 from lunorash.values import encode_value
 
-__all__ = ["APPLIED_RETENTION_MS", "MAX_NESTED", "MAX_ROUNDS", "Round", "Shard"]
+__all__ = ["MAX_NESTED", "MAX_ROUNDS", "Round", "Shard"]
 
 MAX_ROUNDS: Final = 8
 """How often a body may be run again because it asked the SchedulerDO something new."""
 
 MAX_NESTED: Final = 16
 """How deep mutations may run inside one another: each is a savepoint and a stack frame."""
-
-APPLIED_RETENTION_MS: Final = 365 * 24 * 60 * 60 * 1000
-"""How long it is remembered that a job has had its effect: longer than any retry of it can take."""
-_PRUNED: Final = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,8 +73,7 @@ class Shard:
         self._ready = ready
         self._wake = wake
         self._nesting = 0
-        self._oldest: int | None = None
-        """No record of a job is older than this; None when that has to be looked up."""
+        self._applied = Applied(store)
         self.outbox = Outbox(store)
 
     def query(self, call: ShardCall, this: Round) -> str:
@@ -139,26 +136,73 @@ class Shard:
         function, args = self._bind(call, "mutation")
 
         def work() -> str:
-            recorded = self._recorded(call)
-            if recorded is not None:
-                return recorded
-            database = Database(self._store.run, read_only=False)
-            scheduler = self._scheduler(this)
-            try:
-                result = self._run(function, args, call, this, database, scheduler)
-            except BaseException:
-                scheduler.raise_unanswered()
-                raise
-            finally:
-                database.close()
-                scheduler.close()
-            scheduler.raise_unanswered()
-            self._record(call, result, this.now)
-            if scheduler.added() and not self.outbox.is_empty():
-                self._wake(this.now)
-            return result
+            if call.job is None:
+                return self._effect(function, args, call, this)
+            key = call.job.id, call.job.incarnation
+            results = self._applied.results([call.job])
+            if key not in results:
+                results[key] = self._effect(function, args, call, this)
+                self._applied.add(results, this.now)
+            return results[key]
 
         return self._store.transaction(work)
+
+    def mutate_many(self, calls: Sequence[ShardCall], this: Callable[[], Round]) -> list[BaseException | None]:
+        """Run mutations of jobs for their effects: one that raises is undone, and no other with it.
+
+        They are kept in one transaction, so that looking up and recording what has had its effect takes two
+        statements for all of them.
+
+        Args:
+            calls: each for a job.
+            this: makes the round of each.
+
+        Returns:
+            for each what it raised, `NeedsAnswerError` if it asked something; None if it has had its effect.
+        """
+
+        def work() -> list[BaseException | None]:
+            before = self._applied.results(call.job for call in calls if call.job)
+            results: dict[Key, str] = {}
+
+            def outcome(call: ShardCall) -> BaseException | None:
+                job = call.job
+                if job is None:
+                    return TypeError("a call is not made for a job")
+                if (job.id, job.incarnation) in before:
+                    return None
+                try:
+                    function, args = self._bind(call, "mutation")
+                    result = self._store.transaction(lambda: self._effect(function, args, call, this()))
+                except BaseException as error:  # noqa: BLE001 - it comes from the body, and concerns no other
+                    return error
+                results[job.id, job.incarnation] = result
+                return None
+
+            outcomes = [outcome(call) for call in calls]
+            if results:
+                self._applied.add(results, this().now)
+            return outcomes
+
+        return self._store.transaction(work)
+
+    def _effect(
+        self, function: RegisteredFunction[..., Any], args: dict[str, Any], call: ShardCall, this: Round
+    ) -> str:
+        database = Database(self._store.run, read_only=False)
+        scheduler = self._scheduler(this)
+        try:
+            result = self._run(function, args, call, this, database, scheduler)
+        except BaseException:
+            scheduler.raise_unanswered()
+            raise
+        finally:
+            database.close()
+            scheduler.close()
+        scheduler.raise_unanswered()
+        if scheduler.added() and not self.outbox.is_empty():
+            self._wake(this.now)
+        return result
 
     def _bind(self, call: ShardCall, kind: Kind) -> tuple[RegisteredFunction[..., Any], dict[str, Any]]:
         try:
@@ -222,47 +266,15 @@ class Shard:
             self._nesting -= 1
 
     def _scheduler(self, this: Round) -> BufferedScheduler:
-        source = Random(f"ids {this.seed}")  # noqa: S311 - the seed is 16 bytes of real randomness
+        # made when an id is needed: to seed it takes longer than most mutations
+        source = cache(lambda: Random(f"ids {this.seed}"))  # noqa: S311 - the seed is 16 bytes of real randomness
         return BufferedScheduler(
             self.outbox,
             now=this.now,
-            mint=lambda: mint_id(source.randbytes),
+            mint=lambda: mint_id(source().randbytes),
             catalog=self._functions,
             answers=this.answers,
             ready=self._ready,
-        )
-
-    def _recorded(self, call: ShardCall) -> str | None:
-        if call.job is None:
-            return None
-        rows = self._store.execute(
-            "SELECT result FROM _lunora_applied WHERE job = ? AND incarnation = ?", call.job.id, call.job.incarnation
-        )
-        return str(rows[0]["result"]) if rows else None
-
-    def _record(self, call: ShardCall, result: str, now: int) -> None:
-        if call.job is None:
-            return
-        self._store.execute(
-            "INSERT INTO _lunora_applied VALUES (?, ?, ?, ?)", call.job.id, call.job.incarnation, result, now
-        )
-        self._prune(now)
-
-    def _prune(self, now: int) -> None:
-        if self._oldest is None:
-            self._oldest = self._store.execute("SELECT min(at) AS at FROM _lunora_applied")[0]["at"]
-        self._oldest = now if self._oldest is None else min(self._oldest, now)
-        if now - self._oldest < APPLIED_RETENTION_MS:
-            return
-        self._oldest = None
-        self._store.execute(
-            """
-            DELETE FROM _lunora_applied WHERE (job, incarnation) IN (
-                SELECT job, incarnation FROM _lunora_applied WHERE at <= ? ORDER BY at LIMIT ?
-            )
-            """,
-            now - APPLIED_RETENTION_MS,
-            _PRUNED,
         )
 
 

@@ -12,10 +12,10 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from lunorash.errors import LunoraError, shown
-from lunorash.http import HttpRequest
+from lunorash.http import Handler, HttpAnswer, HttpRequest
 from lunorash.studio.session import LIFETIME_MS, cookie_name, read_cookie, read_session
 
-__all__ = ["MIN_TOKEN_BYTES", "admin_token", "check_origin", "check_token", "require_admin"]
+__all__ = ["MIN_TOKEN_BYTES", "admin_token", "check_origin", "check_token", "guarded", "require_admin"]
 
 MIN_TOKEN_BYTES: Final = 32
 
@@ -90,6 +90,16 @@ def check_origin(request: HttpRequest) -> None:
             f"this came {came_from}, and a session of the studio counts only for pages of {request.origin}; "
             "open the studio there",
         )
+
+
+def guarded(handler: Handler) -> Handler:
+    """The same handler for those who bear the admin token or have signed in, and for nobody else."""
+
+    async def checked(request: HttpRequest) -> HttpAnswer:
+        require_admin(request)
+        return await handler(request)
+
+    return checked
 
 
 def _digest(text: str) -> bytes:

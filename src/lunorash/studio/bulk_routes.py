@@ -2,51 +2,114 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import Any, Final
+from pydantic import Field
 
-from lunorash.errors import LunoraError, shown
-from lunorash.http import Handler, HttpAnswer, HttpRequest, Route
-from lunorash.scheduler.client import Scheduler
-from lunorash.scheduler.job_filter import Changed, JobFilter
-from lunorash.studio.admin import guarded
+from lunorash.http import HttpRequest
+from lunorash.scheduler.job import State
+from lunorash.scheduler.job_filter import MAX_CHANGED, Changed, JobFilter
+from lunorash.studio.asking import Asked, InstantField, PoolField, PrefixField, Told
 
-__all__ = ["BULK_ROUTES"]
-
-_PREFIX: Final = "/_lunora/admin/scheduled"
-_OPTIONS: Final = {"cursor", "limit", "dry_run"}
+__all__ = ["ChangeBody", "ChangedJobs", "cancel_many", "remove_many_dead", "retry_many_dead"]
 
 
-def _changing(change: Callable[..., Awaitable[Changed]]) -> Handler:
-    """What answers with one step: ``{"filter": {...}, "cursor"?, "limit"?, "dry_run"?}``, until the cursor is null.
+class FilterFields(Asked):
+    """Which jobs are meant; all conditions have to hold, and ``{}`` means all jobs. Instants are epoch milliseconds.
 
-    The filter has to be there, so that nobody changes all jobs by having forgotten it.
+    Args:
+        state: in this state, or one of these.
+        target: what they call: a path, a module or folder of them, or a pattern such as ``billing:*``.
+        pool: the workpool that they run in.
+        tag: one of their tags.
+        error: the code of their last error.
+        id_prefix: how their ids begin.
+        created_from: scheduled then or later.
+        created_before: scheduled earlier.
+        due_from: their next attempt is due then or later, or their last was.
+        due_before: it is due earlier.
+        ended_from: came to rest then or later.
+        ended_before: came to rest earlier.
     """
 
-    async def handler(request: HttpRequest) -> HttpAnswer:
-        body = await request.json()
-        if "filter" not in body:
-            raise LunoraError("INVALID_INPUT", 'the body must have a filter; {"filter": {}} means all jobs')
-        wanted = JobFilter.from_dict(body.pop("filter"))
-        unknown = sorted(set(body) - _OPTIONS)
-        if unknown:
-            raise LunoraError(
-                "INVALID_INPUT", f"there is no field {shown(unknown[0])}; there is filter, cursor, limit, dry_run"
-            )
-        return HttpAnswer(body=_told(await change(request.scheduler(), wanted, **body)))
-
-    return handler
-
-
-def _told(changed: Changed) -> dict[str, Any]:
-    return {"changed": len(changed.ids), **changed.to_dict()}
+    state: State | list[State] | None = None
+    target: str | None = Field(None, min_length=1, max_length=256)
+    pool: PoolField | None = None
+    tag: str | None = Field(None, min_length=1, max_length=256)
+    error: str | None = Field(None, min_length=1, max_length=256)
+    id_prefix: PrefixField | None = None
+    created_from: InstantField | None = None
+    created_before: InstantField | None = None
+    due_from: InstantField | None = None
+    due_before: InstantField | None = None
+    ended_from: InstantField | None = None
+    ended_before: InstantField | None = None
 
 
-BULK_ROUTES: Final = tuple(
-    Route(method="POST", path=_PREFIX + path, handler=guarded(_changing(change)))
-    for path, change in (
-        ("/cancel-many", Scheduler.cancel_many),
-        ("/dead/retry-many", Scheduler.dead_retry_many),
-        ("/dead/cancel-many", Scheduler.dead_drop_many),
+class ChangeBody(Asked):
+    """Jobs to change. The filter has to be there, so that nobody changes all jobs by having forgotten it.
+
+    Args:
+        filter: which.
+        cursor: the cursor of the answer before; null for the first call.
+        limit: how many to change at most.
+        dry_run: whether to change nothing, and only tell which they are.
+    """
+
+    filter: FilterFields
+    cursor: str | None = None
+    limit: int = Field(MAX_CHANGED, ge=1, le=MAX_CHANGED)
+    dry_run: bool = False
+
+    def wanted(self) -> JobFilter:
+        """The filter."""
+        return JobFilter.from_dict(self.filter.model_dump(exclude_unset=True))
+
+
+class ChangedJobs(Told):
+    """What one step has changed, or would have.
+
+    Args:
+        changed: how many jobs.
+        ids: of these jobs.
+        targets: how many of them there are of each target.
+        scanned: how many jobs were looked at.
+        cursor: where to go on; null when all have been looked at.
+        now: when, by the scheduler's clock, in epoch milliseconds.
+    """
+
+    changed: int
+    ids: tuple[str, ...]
+    targets: dict[str, int]
+    scanned: int
+    cursor: str | None
+    now: int
+
+
+async def cancel_many(request: HttpRequest, asked: ChangeBody) -> Told:
+    """Cancel the jobs that a filter chooses, step by step until the cursor is null."""
+    return _told(
+        await request.scheduler().cancel_many(
+            asked.wanted(), cursor=asked.cursor, limit=asked.limit, dry_run=asked.dry_run
+        )
     )
-)
+
+
+async def retry_many_dead(request: HttpRequest, asked: ChangeBody) -> Told:
+    """Try the dead letters that a filter chooses again, step by step until the cursor is null."""
+    return _told(
+        await request.scheduler().dead_retry_many(
+            asked.wanted(), cursor=asked.cursor, limit=asked.limit, dry_run=asked.dry_run
+        )
+    )
+
+
+async def remove_many_dead(request: HttpRequest, asked: ChangeBody) -> Told:
+    """Remove the dead letters that a filter chooses for good, step by step until the cursor is null."""
+    return _told(
+        await request.scheduler().dead_drop_many(
+            asked.wanted(), cursor=asked.cursor, limit=asked.limit, dry_run=asked.dry_run
+        )
+    )
+
+
+def _told(changed: Changed) -> Told:
+    return ChangedJobs(changed=len(changed.ids), **changed.to_dict())

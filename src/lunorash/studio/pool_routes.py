@@ -2,59 +2,76 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import Any, Final
+from lunorash.http import HttpRequest
+from lunorash.scheduler.pool import PoolStatus
+from lunorash.studio.asking import Asked, CapField, PoolField, Told
+from lunorash.studio.job_routes import PageQuery
 
-from lunorash.errors import LunoraError, shown
-from lunorash.http import Handler, HttpAnswer, HttpRequest
-from lunorash.scheduler.pool import PoolStatus, check_max_concurrency
-
-__all__ = ["POOL_HANDLERS"]
+__all__ = ["CapBody", "OnePool", "PoolBody", "Pools", "cap_pool", "list_pools", "pause_pool", "resume_pool"]
 
 
-async def _pools(request: HttpRequest) -> HttpAnswer:
-    limit = request.parameter("limit") or "100"
-    if not (limit.isascii() and limit.isdigit() and len(limit) <= 3):
-        raise LunoraError("INVALID_INPUT", f"limit is {shown(limit)}; it must be a whole number from 1 to 100")
-    page = await request.scheduler().pools(cursor=request.parameter("cursor"), limit=int(limit))
-    body: dict[str, Any] = {"pools": [asdict(pool) for pool in page.pools], "truncated": page.cursor is not None}
-    if page.cursor is not None:
-        body["cursor"] = page.cursor
-    return HttpAnswer(body=body)
+class PoolBody(Asked):
+    """One workpool.
+
+    Args:
+        name: which.
+    """
+
+    name: PoolField
 
 
-async def _pause(request: HttpRequest) -> HttpAnswer:
-    (name,) = await _fields(request, "name")
-    return _pool(await request.scheduler().set_pool(name, paused=True))
+class CapBody(PoolBody):
+    """A cap for a workpool.
+
+    Args:
+        max_concurrency: how many of its jobs may run at a time.
+    """
+
+    max_concurrency: CapField
 
 
-async def _resume(request: HttpRequest) -> HttpAnswer:
-    (name,) = await _fields(request, "name")
-    return _pool(await request.scheduler().set_pool(name, paused=False))
+class Pools(Told):
+    """A page of workpools.
+
+    Args:
+        pools: by name.
+        truncated: whether there are more.
+        cursor: asks for the next page; not there on the last.
+    """
+
+    pools: tuple[PoolStatus, ...]
+    truncated: bool
+    cursor: str | None = None
 
 
-async def _cap(request: HttpRequest) -> HttpAnswer:
+class OnePool(Told):
+    """A workpool as it is now.
+
+    Args:
+        pool: how it is doing.
+    """
+
+    pool: PoolStatus
+
+
+async def list_pools(request: HttpRequest, asked: PageQuery) -> Told:
+    """List workpools by name: how many jobs run, how many wait, the cap, whether it is paused."""
+    page = await request.scheduler().pools(cursor=asked.cursor or None, limit=asked.limit)
+    if page.cursor is None:
+        return Pools(pools=page.pools, truncated=False)
+    return Pools(pools=page.pools, truncated=True, cursor=page.cursor)
+
+
+async def pause_pool(request: HttpRequest, asked: PoolBody) -> Told:
+    """Start no more jobs of a workpool; those that run go on."""
+    return OnePool(pool=await request.scheduler().set_pool(asked.name, paused=True))
+
+
+async def resume_pool(request: HttpRequest, asked: PoolBody) -> Told:
+    """Start the jobs of a workpool again."""
+    return OnePool(pool=await request.scheduler().set_pool(asked.name, paused=False))
+
+
+async def cap_pool(request: HttpRequest, asked: CapBody) -> Told:
     """Set a cap by hand: it holds until code asks for another one."""
-    name, max_concurrency = await _fields(request, "name", "max_concurrency")
-    return _pool(await request.scheduler().set_pool(name, max_concurrency=check_max_concurrency(max_concurrency)))
-
-
-async def _fields(request: HttpRequest, *names: str) -> list[Any]:
-    """The values of a body that has these fields and no others."""
-    body = await request.json()
-    if set(body) != set(names):
-        raise LunoraError("INVALID_INPUT", f"the body must have {' and '.join(names)}, and nothing else")
-    return [body[name] for name in names]
-
-
-def _pool(status: PoolStatus) -> HttpAnswer:
-    return HttpAnswer(body={"pool": asdict(status)})
-
-
-POOL_HANDLERS: Final[tuple[tuple[str, str, Handler], ...]] = (
-    ("GET", "/scheduled/pools", _pools),
-    ("POST", "/scheduled/pools/pause", _pause),
-    ("POST", "/scheduled/pools/resume", _resume),
-    ("POST", "/scheduled/pools/cap", _cap),
-)
-"""Method, path under ``/_lunora/admin``, and who answers; `lunorash.studio.admin` guards them."""
+    return OnePool(pool=await request.scheduler().set_pool(asked.name, max_concurrency=asked.max_concurrency))

@@ -4,6 +4,7 @@ import { decode, encode, type Json } from "../json.ts";
 import { useActing } from "../parts/acting.tsx";
 import { Dialog } from "../parts/dialog.tsx";
 import { href, navigate } from "../router.tsx";
+import { problemOf } from "../schema_form.ts";
 
 export const DELAYS: [string, string][] = [
   ["0", "now"],
@@ -21,16 +22,6 @@ export function callOf(job: Job): { target: string; args: Job["args"]; options?:
     ...(job.tags?.length ? { tags: job.tags } : {}),
   };
   return { target: job.target, args: job.args, ...(Object.keys(options).length > 0 ? { options } : {}) };
-}
-
-/** Arguments as they are typed: what is wrong with them, or null. */
-export function problemOf(text: string): string | null {
-  try {
-    const value = decode(text);
-    return value !== null && typeof value === "object" && !Array.isArray(value) ? null : "Arguments are an object: { … }";
-  } catch (error) {
-    return `This is not JSON: ${error instanceof Error ? error.message : String(error)}`;
-  }
 }
 
 export function ScheduleAgain({ job, close }: { job: Job; close: () => void }) {
