@@ -11,7 +11,7 @@ from lunorash.errors import LunoraError
 from .conftest import Lunora
 from .worker_server import Scripted
 
-PATH = "/_lunora/admin/scheduled/status"
+PATH = "/_lunora/admin/v1/scheduled/status"
 GET = f"GET {PATH}"
 
 

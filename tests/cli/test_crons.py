@@ -8,7 +8,7 @@ from .conftest import Lunora
 from .sources import DIGEST, WEEKLY
 from .worker_server import Scripted
 
-ROUTE = "/_lunora/admin/cron-jobs"
+ROUTE = "/_lunora/admin/v1/cron-jobs"
 RUN = {
     "name": "digest",
     "scheduled_for": 1_767_600_000_000,

@@ -10,7 +10,7 @@ import pytest
 from .conftest import Lunora
 from .worker_server import RealWorker, Scripted
 
-DROP = "POST /_lunora/admin/scheduled/dead/cancel-many"
+DROP = "POST /_lunora/admin/v1/scheduled/dead/cancel-many"
 LETTERS = {"a": "billing:charge", "b": "billing:refund", "c": "billing2:charge", "d": "email:send"}
 
 
@@ -293,3 +293,22 @@ def test_many_are_dropped_in_steps(lunora: Lunora, worker: RealWorker) -> None:
     assert (done.status, done.out.count("dropped")) == (0, 2_200)
     assert [asked.json["limit"] for asked in worker.asked] == [1_000, 1_000, 200]
     assert sum(state == "dead" for state in worker.states().values()) == 2_304 - 2_200
+
+
+def test_letters_are_told_in_groups(lunora: Lunora, worker: RealWorker) -> None:
+    lunora("jobs", "cancel", "waits", "--url", worker.url)
+    worker.bury("another", "billing:refund")
+    done = lunora("dead", "groups", "--url", worker.url)
+    head, first, *others = done.out.splitlines()
+    assert head.split() == ["COUNT", "TARGET", "ERROR", "NEWEST", "EXAMPLE", "MESSAGE"]
+    assert first.split()[:3] == ["2", "billing:refund", "OUTCOME_UNKNOWN"]
+    assert [row.split()[0] for row in others] == ["1", "1", "1"]
+    told = lunora("dead", "groups", "--url", worker.url, "--format", "json").json
+    assert (told["exact"], told["groups"][0]["example_id"]) == (True, "another")
+    lunora("dead", "drop", "--all", "--yes", "--url", worker.url)
+    assert lunora("dead", "groups", "--url", worker.url).out == "there are no dead letters\n"
+
+
+def test_groups_that_are_not_all_are_said_to_be_more(lunora: Lunora, scripted: Scripted) -> None:
+    scripted.answers["GET /_lunora/admin/v1/scheduled/dead/groups"] = {"groups": [{"count": 5}], "exact": False}
+    assert "there are more than were counted" in lunora("dead", "groups", "--url", scripted.url).err

@@ -3,14 +3,17 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import typer
 
-from lunorash.cli.jobs import JobState
+from lunorash.cli import records
+from lunorash.cli.job_query import JobState, Order
 from lunorash.cli.main import app
+from lunorash.scheduler import walking
 from lunorash.scheduler.job import State
+from lunorash.studio.operation import PREFIX
 
 from .conftest import Lunora
 
@@ -30,7 +33,8 @@ def test_the_commands_that_the_readme_names_are_there() -> None:
     names = {" ".join(path) for path in _COMMANDS}
     assert names >= {
         *("dev", "demo", "codegen", "build", "run"),
-        *("jobs list", "jobs get", "jobs cancel", "dead list", "dead retry", "dead drop"),
+        *("jobs list", "jobs count", "jobs get", "jobs run-now", "jobs cancel", "openapi"),
+        *("dead list", "dead groups", "dead retry", "dead drop"),
         *("pools list", "pools pause", "pools resume", "pools cap"),
         *("crons list", "crons run", "crons runs", "crons next"),
     }
@@ -64,4 +68,9 @@ def test_the_help_names_the_exit_statuses(lunora: Lunora) -> None:
 
 
 def test_jobs_may_be_asked_for_in_every_state_there_is() -> None:
-    assert [state.value for state in JobState] == list(State.__args__)  # type: ignore[attr-defined]
+    assert [state.value for state in JobState] == list(get_args(State))
+    assert [order.value for order in Order] == list(get_args(walking.Order))
+
+
+def test_the_admin_api_is_where_it_is_asked() -> None:
+    assert records.ADMIN == PREFIX

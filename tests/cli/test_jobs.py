@@ -8,9 +8,9 @@ import pytest
 from lunorash.codec import MAX_DEPTH
 
 from .conftest import Lunora
-from .worker_server import RealWorker, Scripted
+from .worker_server import Asked, RealWorker, Scripted
 
-LIST = "GET /_lunora/admin/scheduled"
+LIST = "GET /_lunora/admin/v1/scheduled/jobs"
 
 
 def test_what_waits_is_listed(lunora: Lunora, worker: RealWorker) -> None:
@@ -32,14 +32,94 @@ def test_nothing_to_list(lunora: Lunora, worker: RealWorker) -> None:
     assert lunora("jobs", "list", "--url", worker.url, "--format", "json").json == {"records": [], "truncated": False}
 
 
-def test_states_come_in_the_order_in_which_they_were_named(lunora: Lunora, worker: RealWorker) -> None:
+def test_states_are_in_one_line_the_newest_first_or_the_soonest(lunora: Lunora, worker: RealWorker) -> None:
     worker.bury("dead")
     worker.schedule("waits")
     states = ["--state", "dead", "--state", "pending", "--state", "dead"]
-    done = lunora("jobs", "list", "--url", worker.url, "--format=json", *states)
-    assert [job["id"] for job in done.json["records"]] == ["dead", "waits"]
-    assert [asked.query.get("state") for asked in worker.asked] == ["dead", "pending"]
+
+    def ids(*arguments: str) -> list[str]:
+        done = lunora("jobs", "list", "--url", worker.url, "--format=json", *arguments)
+        return [job["id"] for job in done.json["records"]]
+
+    assert ids(*states) == ["waits", "dead"]
+    assert ids(*states, "--order", "soonest") == ["dead", "waits"]
+    assert ids() == ["waits"]
+    assert [asked.query_text for asked in worker.asked] == [
+        "limit=100&state=dead&state=pending&order=newest",
+        "limit=100&state=dead&state=pending&order=soonest",
+        "limit=100&state=running&state=pending&order=soonest",
+    ]
     assert lunora("jobs", "list", "--url", worker.url, "--state", "done").status == 2
+    assert lunora("jobs", "list", "--url", worker.url, "--order", "oldest").status == 2
+
+
+def test_filters_choose_what_is_listed_and_counted(lunora: Lunora, worker: RealWorker) -> None:
+    worker.bury("u1-died", "billing:charge")
+    for job_id, target in (("u1-a", "billing:charge"), ("u1-b", "billing:refund"), ("u2-a", "billing:charge")):
+        worker.schedule(job_id, target)
+    worker.inside(lambda: worker.namespace.default.store.execute("UPDATE jobs SET tags = '[\"eu\"]' WHERE id = 'u1-b'"))
+
+    def ids(*arguments: str) -> str:
+        done = lunora("jobs", "list", "--url", worker.url, "--format=json", *arguments)
+        told = " ".join(job["id"] for job in done.json["records"])
+        states = [] if "--state" in arguments else ["--state", "running", "--state", "pending"]
+        counted = lunora("jobs", "count", "--url", worker.url, "--format=json", *arguments, *states)
+        assert counted.json == {"count": len(told.split()), "exact": True}
+        return told
+
+    assert ids("--function", "billing:charge") == "u1-a u2-a"
+    assert ids("--target", "billing", "--id-prefix", "u1") == "u1-a u1-b"
+    assert ids("--tag", "eu") == "u1-b"
+    assert ids("--pool", "imports") == ""
+    assert ids("--state", "dead", "--error", "OUTCOME_UNKNOWN") == "u1-died"
+    assert ids("--since", "2030-01-01") == ""
+    assert ids("--before", "2030-01-01") == "u1-a u1-b u2-a"
+    assert ids("--state", "dead", "--by", "ended", "--since", "2026-01-01") == "u1-died"
+    assert ids("--by", "due", "--before", "2026-01-01") == ""
+    assert ids("--by", "ended", "--before", "2030-01-01") == ""
+    assert lunora("jobs", "count", "--url", worker.url).out == "4\n"
+
+
+@pytest.mark.parametrize("command", ["list", "count"])
+@pytest.mark.parametrize("option", [["--pool", "a b"], ["--function", ""], ["--id-prefix", "-a"], ["--since", "soon"]])
+def test_a_filter_that_cannot_be_is_refused_before_anything_is_asked(
+    lunora: Lunora, worker: RealWorker, command: str, option: list[str]
+) -> None:
+    assert lunora("jobs", command, "--url", worker.url, *option).status == 2
+    assert worker.asked == []
+
+
+def test_a_count_that_is_not_exact_says_so(lunora: Lunora, scripted: Scripted) -> None:
+    scripted.answers["GET /_lunora/admin/v1/scheduled/count"] = {"count": 10_000, "exact": False}
+    assert lunora("jobs", "count", "--url", scripted.url).out == "at least 10,000\n"
+    scripted.answers["GET /_lunora/admin/v1/scheduled/count"] = {"count": True}
+    assert "BAD_ANSWER" in lunora("jobs", "count", "--url", scripted.url).err
+
+
+def test_a_page_may_be_empty_with_more_to_come(lunora: Lunora, scripted: Scripted) -> None:
+    def page(asked: Asked) -> object:
+        if asked.query.get("cursor") is None:
+            return {"records": [], "truncated": True, "cursor": "newest.5.a", "scanned": 2_000}
+        return {"records": [{"id": "j"}], "truncated": False, "scanned": 1}
+
+    scripted.answers[LIST] = page
+    told = lunora("jobs", "list", "--tag", "eu", "--url", scripted.url, "--format", "json").json
+    assert told == {"records": [{"id": "j"}], "truncated": False}
+
+
+def test_jobs_are_made_due_now_each_for_itself(lunora: Lunora, worker: RealWorker) -> None:
+    worker.bury("died")
+    worker.schedule("a")
+    store = worker.namespace.default.store
+    worker.inside(lambda: store.execute("UPDATE jobs SET due = due + 50000 WHERE id = 'a'"))
+    done = lunora("jobs", "run-now", "a", "--url", worker.url)
+    assert (done.status, done.out) == (0, "due a\n")
+    (row,) = worker.inside(lambda: store.execute("SELECT due FROM jobs WHERE id = 'a'"))
+    assert row["due"] == worker.namespace.default.now
+    done = lunora("jobs", "run-now", "a", "died", "--url", worker.url, "--format", "json")
+    assert done.status == 1
+    assert done.json == {"results": [{"id": "a", "due": True}, {"id": "died", "due": False}]}
+    assert "no job waits by this id" in lunora("jobs", "run-now", "died", "--url", worker.url).err
 
 
 def test_pages_are_followed_until_the_limit(lunora: Lunora, worker: RealWorker) -> None:
@@ -130,7 +210,7 @@ def test_an_error_of_one_does_not_keep_the_others_from_being_tried(lunora: Lunor
         refusal: object = (500, {}, b'{"error": {"code": "INTERNAL", "message": "incident 7"}}')
         return refusal if len(scripted.asked) == 1 else {"cancelled": True}
 
-    scripted.answers["POST /_lunora/admin/scheduled/cancel"] = cancel
+    scripted.answers["POST /_lunora/admin/v1/scheduled/cancel"] = cancel
     done = lunora("jobs", "cancel", "a", "b", "--url", scripted.url, "--format", "json")
     assert done.status == 0
     assert done.json["results"] == [
@@ -140,7 +220,7 @@ def test_an_error_of_one_does_not_keep_the_others_from_being_tried(lunora: Lunor
 
 
 def test_an_error_that_all_would_meet_is_met_once(lunora: Lunora, scripted: Scripted) -> None:
-    scripted.answers["POST /_lunora/admin/scheduled/cancel"] = (502, {}, b"bad gateway")
+    scripted.answers["POST /_lunora/admin/v1/scheduled/cancel"] = (502, {}, b"bad gateway")
     done = lunora("jobs", "cancel", "a", "b", "c", "--url", scripted.url, "--format", "json")
     assert done.status == 1
     assert [result["error"]["code"] for result in done.json["results"]] == ["BAD_ANSWER", "NOT_TRIED", "NOT_TRIED"]

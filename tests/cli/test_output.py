@@ -175,9 +175,9 @@ def test_text_of_a_worker_is_harmless_in_a_table_and_an_error(lunora: Lunora, sc
         "args": {"a": HOSTILE},
         "failures": [{"number": 1, "code": HOSTILE, "message": HOSTILE, "ended": 10**30}],
     }
-    scripted.answers["GET /_lunora/admin/scheduled"] = {"records": [record]}
-    scripted.answers["GET /_lunora/admin/scheduled/get"] = {"record": record}
-    scripted.answers["POST /_lunora/admin/run"] = lambda _asked: (
+    scripted.answers["GET /_lunora/admin/v1/scheduled/jobs"] = {"records": [record]}
+    scripted.answers["GET /_lunora/admin/v1/scheduled/get"] = {"record": record}
+    scripted.answers["POST /_lunora/admin/v1/run"] = lambda _asked: (
         500,
         {},
         b'{"error": {"code": "A\\u001b[2J", "message": "b\\u001b[1m\\u202e[bold]"}}',

@@ -5,7 +5,7 @@ import pytest
 from .conftest import Lunora
 from .worker_server import RealWorker, Scripted
 
-POOLS = "GET /_lunora/admin/scheduled/pools"
+POOLS = "GET /_lunora/admin/v1/scheduled/pools"
 
 
 @pytest.fixture
@@ -86,7 +86,7 @@ def test_a_command_line_that_makes_no_sense_asks_for_nothing(
 
 @pytest.mark.parametrize("told", [{}, {"pool": None}, {"pool": []}])
 def test_an_answer_of_another_shape_is_no_traceback(lunora: Lunora, scripted: Scripted, told: object) -> None:
-    scripted.answers["POST /_lunora/admin/scheduled/pools/pause"] = told
+    scripted.answers["POST /_lunora/admin/v1/scheduled/pools/pause"] = told
     done = lunora("pools", "pause", "imports", "--url", scripted.url)
     assert done.status == 1
     assert "BAD_ANSWER" in done.err

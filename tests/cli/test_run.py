@@ -10,7 +10,7 @@ from lunorash.codec import MAX_ARGS_BYTES
 from .conftest import Lunora
 from .worker_server import Scripted
 
-RUN = "POST /_lunora/admin/run"
+RUN = "POST /_lunora/admin/v1/run"
 
 
 def test_a_function_is_called_and_its_value_shown(lunora: Lunora, scripted: Scripted) -> None:

@@ -30,6 +30,7 @@ class Asked:
     query: dict[str, str]
     headers: dict[str, str]
     body: bytes
+    query_text: str = ""
 
     @property
     def json(self) -> Any:
@@ -81,6 +82,7 @@ class Served:
                     {name: values[-1] for name, values in parse_qs(url.query).items()},
                     {name.lower(): value for name, value in self.headers.items()},
                     self.rfile.read(int(self.headers.get("content-length", 0))),
+                    url.query,
                 )
                 served.asked.append(asked)
                 status, headers, body = served.answer(asked)
@@ -177,7 +179,7 @@ class RealWorker(Served):
             request = HttpRequest(
                 method=asked.method,
                 path=asked.path,
-                query="&".join(f"{name}={value}" for name, value in asked.query.items()),
+                query=asked.query_text,
                 headers=asked.headers,
                 body=read,
                 env=self._env,

@@ -11,7 +11,7 @@ from pytest_workers.worker import Worker
 
 TOKEN = "tests-only-0123456789abcdef0123456789abcdef"
 SECRET = "whsec_dGVzdHMgb25seTogdGhpcyBrZXkgc2lnbnMgbm90aGluZyByZWFs"
-ADMIN = "/_lunora/admin/scheduled"
+ADMIN = "/_lunora/admin/v1/scheduled"
 
 Kind = Literal["query", "mutation", "action"]
 

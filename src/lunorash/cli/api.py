@@ -51,12 +51,12 @@ class Api:
     ) -> None:
         self._client.close()
 
-    def get(self, path: str, **query: str) -> dict[str, Any]:
+    def get(self, path: str, **query: str | list[str]) -> dict[str, Any]:
         """GET a path.
 
         Args:
             path: the path.
-            query: the parameters of the query.
+            query: the parameters of the query; a list for one that is given several times.
 
         Returns:
             the object that is answered.
@@ -77,7 +77,9 @@ class Api:
         """
         return self._call("POST", path, {}, json.dumps(body, allow_nan=False).encode(), wait_s)
 
-    def _call(self, method: str, path: str, query: dict[str, str], body: bytes | None, wait_s: float) -> dict[str, Any]:
+    def _call(
+        self, method: str, path: str, query: dict[str, str | list[str]], body: bytes | None, wait_s: float
+    ) -> dict[str, Any]:
         try:
             request = self._client.build_request(
                 method,

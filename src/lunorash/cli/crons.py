@@ -14,14 +14,14 @@ from lunorash.cli.app_crons import read_crons
 from lunorash.cli.forecast import describe, forecast
 from lunorash.cli.options import DEFAULT_URL, FormatOption, ProjectOption, UrlOption
 from lunorash.cli.output import Format, Output, one_line, table
-from lunorash.cli.records import objects
+from lunorash.cli.records import ADMIN, objects
 from lunorash.cli.times import distance, now_ms, read_instant, when
 
 __all__ = ["app"]
 
 app = typer.Typer(help="Look at cron jobs, run one now, and see when they fire.", no_args_is_help=True)
 
-_ROUTE: Final = "/_lunora/admin/cron-jobs"
+_ROUTE: Final = f"{ADMIN}/cron-jobs"
 
 
 @app.command("list")

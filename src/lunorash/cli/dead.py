@@ -10,26 +10,28 @@ import typer
 
 from lunorash.cli.admin_access import connect
 from lunorash.cli.in_bulk import MOST, Bulk, check_choice, make_filter
+from lunorash.cli.job_query import Instant, query_of
 from lunorash.cli.one_by_one import check_ids, do_each, say_each
 from lunorash.cli.options import (
     DEFAULT_URL,
+    ErrorOption,
     FormatOption,
     PoolOption,
     ProjectOption,
+    TagOption,
     TargetOption,
     UrlOption,
     YesOption,
 )
-from lunorash.cli.output import Format, Output
-from lunorash.cli.records import SCHEDULED, job_table, take, walk
-from lunorash.cli.times import now_ms, read_instant
+from lunorash.cli.output import Format, Output, table
+from lunorash.cli.records import SCHEDULED, job_table, objects, take, tell_list, walk
+from lunorash.cli.times import now_ms, read_instant, when
 from lunorash.scheduler.job_filter import JobFilter
 
 __all__ = ["app"]
 
 app = typer.Typer(help="Look at dead letters, retry them or drop them.", no_args_is_help=True)
 
-_ErrorOption = Annotated[str | None, typer.Option("--error", metavar="CODE", help="That died of this error.")]
 _BeforeOption = Annotated[
     datetime | None,
     typer.Option(
@@ -55,8 +57,9 @@ _DROP: Final = Bulk(
 def _list(
     *,
     target: TargetOption = None,
-    error: _ErrorOption = None,
+    error: ErrorOption = None,
     pool: PoolOption = None,
+    tag: TagOption = None,
     before: _BeforeOption = None,
     limit: Annotated[int, typer.Option(min=1, max=MOST, help="How many at most.")] = 100,
     url: UrlOption = DEFAULT_URL,
@@ -69,16 +72,50 @@ def _list(
 
     Example: lunora dead list --target billing --error UPSTREAM_DOWN
     """
-    output = Output(format)
-    wanted = make_filter(target=target, error=error, pool=pool, ended_before=before)
-    with connect(url, project) as api:
-        letters, truncated = take(filter(wanted.passes, walk(api, f"{SCHEDULED}/dead")), limit)
-    output.document(
-        {"records": letters, "truncated": truncated},
-        pretty=job_table(letters, now_ms()) if letters else "there are no such dead letters",
+    query = query_of(
+        ["dead"], target=target, pool=pool, tag=tag, error=error, id_prefix=None, before=before, by=Instant.ENDED
     )
-    if truncated and not output.json:
-        output.warn(f"there are more than these {limit}; see --limit")
+    with connect(url, project) as api:
+        letters, truncated = take(walk(api, f"{SCHEDULED}/jobs", page=limit + 1, query=query), limit)
+    told = job_table(letters, now_ms()) if letters else "there are no such dead letters"
+    tell_list(Output(format), letters, truncated=truncated, limit=limit, pretty=told)
+
+
+@app.command("groups")
+def _groups(
+    url: UrlOption = DEFAULT_URL,
+    project: ProjectOption = Path(),
+    format: FormatOption = Format.PRETTY,  # noqa: A002
+) -> None:
+    """Tell what dead letters died of: by what they called and the code of their error, the most first.
+
+    JSON: {"groups": [{"target", "error_code", "count", "newest", "example_id", "example_message"}], "exact"}.
+
+    Example: lunora dead groups
+    """
+    path, output = f"{SCHEDULED}/dead/groups", Output(format)
+    with connect(url, project) as api:
+        answer = api.get(path)
+    groups, now = objects(answer, "groups", path), now_ms()
+    listed = table(
+        ("COUNT", "TARGET", "ERROR", "NEWEST", "EXAMPLE", "MESSAGE"),
+        (
+            (
+                group.get("count"),
+                group.get("target"),
+                group.get("error_code"),
+                when(group.get("newest"), now),
+                group.get("example_id"),
+                group.get("example_message"),
+            )
+            for group in groups
+        ),
+    )
+    output.document(
+        {"groups": groups, "exact": answer.get("exact")}, pretty=listed if groups else "there are no dead letters"
+    )
+    if answer.get("exact") is not True and not output.json:
+        output.warn("there are more than were counted")
 
 
 @app.command("retry")
@@ -87,8 +124,9 @@ def _retry(
     *,
     everything: _AllOption = False,
     target: TargetOption = None,
-    error: _ErrorOption = None,
+    error: ErrorOption = None,
     pool: PoolOption = None,
+    tag: TagOption = None,
     before: _BeforeOption = None,
     limit: Annotated[int | None, typer.Option(min=1, max=MOST, help="So many at most, the newest.")] = None,
     yes: YesOption = False,
@@ -107,7 +145,7 @@ def _retry(
         f"{SCHEDULED}/dead/retry",
         "retried",
         ids or [],
-        make_filter(target=target, error=error, pool=pool, ended_before=before),
+        make_filter(target=target, error=error, pool=pool, tag=tag, ended_before=before),
         everything=everything,
         limit=limit,
         yes=yes,
@@ -124,8 +162,9 @@ def _drop(
     *,
     everything: _AllOption = False,
     target: TargetOption = None,
-    error: _ErrorOption = None,
+    error: ErrorOption = None,
     pool: PoolOption = None,
+    tag: TagOption = None,
     before: _BeforeOption = None,
     limit: Annotated[int | None, typer.Option(min=1, max=MOST, help="So many at most, the newest.")] = None,
     yes: YesOption = False,
@@ -144,7 +183,7 @@ def _drop(
         f"{SCHEDULED}/dead/cancel",
         "removed",
         ids or [],
-        make_filter(target=target, error=error, pool=pool, ended_before=before),
+        make_filter(target=target, error=error, pool=pool, tag=tag, ended_before=before),
         everything=everything,
         limit=limit,
         yes=yes,

@@ -71,19 +71,19 @@ def tell(api: Api, say: Callable[[str], None]) -> dict[str, int]:
 
     say("\n3. A job for tomorrow, cancelled today.")
     story.schedule("tomorrow", "demo:hello_later", name="Bob", delay_ms=24 * 60 * 60 * 1000)
-    say(f"   cancel tomorrow: {api.post('/_lunora/admin/scheduled/cancel', {'id': 'tomorrow'})}")
+    say(f"   cancel tomorrow: {api.post('/_lunora/admin/v1/scheduled/cancel', {'id': 'tomorrow'})}")
     story.follow("tomorrow", until="canceled")
 
     say("\n4. A job that dies: one retry, and it fails both times.")
     story.schedule("unlucky", "demo:flaky_later", failures=2, max_attempts=1, base_ms=300)
     story.follow("unlucky", until="dead")
-    letters = api.get("/_lunora/admin/scheduled/dead")["records"]
+    letters = api.get("/_lunora/admin/v1/scheduled/dead")["records"]
     say(f"   the dead letters: {', '.join(letter['id'] for letter in letters)}")
     say("   nothing is lost: somebody looks at it, and retries it by hand")
-    say(f"   retry unlucky: {api.post('/_lunora/admin/scheduled/dead/retry', {'id': 'unlucky'})}")
+    say(f"   retry unlucky: {api.post('/_lunora/admin/v1/scheduled/dead/retry', {'id': 'unlucky'})}")
     story.follow("unlucky", until="succeeded")
 
-    status = api.get("/_lunora/admin/scheduled/status")
+    status = api.get("/_lunora/admin/v1/scheduled/status")
     say(f"\nAt the end: {status['backlog']} waiting, {status['in_flight']} running, {status['dead']} dead.")
     return {name: status[name] for name in ("backlog", "in_flight", "dead")}
 
@@ -107,7 +107,7 @@ class _Story:
         """Say what becomes of a job until it has come to rest in the state it should."""
         deadline = time.monotonic() + _PATIENCE_S
         while time.monotonic() < deadline:
-            job = self._api.get("/_lunora/admin/scheduled/get", id=job_id)["record"]
+            job = self._api.get("/_lunora/admin/v1/scheduled/get", id=job_id)["record"]
             self._tell_changes(job)
             if job["ended"] is not None:
                 if job["state"] != until:

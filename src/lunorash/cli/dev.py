@@ -33,12 +33,12 @@ _DEMO: Final = """
     -d '{{"path": "demo:hello_later", "args": {{"name": "Ada", "delay_ms": 3000}}}}' | cut -d '"' -f 8)
 
   # look at it, before and after
-  curl -s "{url}/_lunora/admin/scheduled/get?id=$JOB" -H "authorization: Bearer $TOKEN"
+  curl -s "{url}/_lunora/admin/v1/scheduled/get?id=$JOB" -H "authorization: Bearer $TOKEN"
 """
 _LOOK: Final = """
   # what runs and what waits; how the scheduler is doing
-  curl -s {url}/_lunora/admin/scheduled -H "authorization: Bearer $TOKEN"
-  curl -s {url}/_lunora/admin/scheduled/status -H "authorization: Bearer $TOKEN"
+  curl -s {url}/_lunora/admin/v1/scheduled -H "authorization: Bearer $TOKEN"
+  curl -s {url}/_lunora/admin/v1/scheduled/status -H "authorization: Bearer $TOKEN"
 
 Jobs survive Ctrl-C and kill -9: stop the server while one is pending, start it again, and it runs.
 See also: lunora jobs, lunora dead, lunora crons, lunora run{option}

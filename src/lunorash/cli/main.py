@@ -6,6 +6,7 @@ With ``--format json`` the last two have a document too, ``{"error": {"code", "m
 
 from __future__ import annotations
 
+import json
 import sys
 from io import TextIOWrapper
 from itertools import pairwise
@@ -139,6 +140,19 @@ def _deploy(
     raise typer.Exit(
         deploy(project, output, environment=environment, dry_run=dry_run, skip_doctor=skip_doctor, arguments=given)
     )
+
+
+@app.command("openapi")
+def _openapi(format: FormatOption = Format.PRETTY) -> None:  # noqa: A002
+    """Print the OpenAPI document of the admin API, which a Worker has at /_lunora/admin/v1/openapi.json.
+
+    JSON: the document, on one line.
+
+    Example: lunora openapi
+    """
+    from lunorash.cli.openapi import document
+
+    Output(format).document(document(), pretty=json.dumps(document(), indent=2))
 
 
 app.command("run")(run)

@@ -11,10 +11,13 @@ from lunorash.cli.output import Format
 
 __all__ = [
     "DEFAULT_URL",
+    "ErrorOption",
     "FormatOption",
+    "IdPrefixOption",
     "LinesOption",
     "PoolOption",
     "ProjectOption",
+    "TagOption",
     "TargetOption",
     "UrlOption",
     "YesOption",
@@ -48,11 +51,18 @@ TargetOption = Annotated[
     str | None,
     typer.Option(
         "--target",
+        "--function",
         metavar="TARGET",
-        help="With this target: a path, a module or folder of them, or a pattern such as 'billing:*'.",
+        help="That call this: a path, a module or folder of them, or a pattern such as 'billing:*'.",
     ),
 ]
 
 PoolOption = Annotated[str | None, typer.Option("--pool", metavar="NAME", help="Of this workpool.")]
+
+TagOption = Annotated[str | None, typer.Option("--tag", metavar="TAG", help="With this tag.")]
+
+ErrorOption = Annotated[str | None, typer.Option("--error", metavar="CODE", help="Whose last error has this code.")]
+
+IdPrefixOption = Annotated[str | None, typer.Option("--id-prefix", metavar="TEXT", help="Whose ids begin so.")]
 
 YesOption = Annotated[bool, typer.Option("--yes", help="Do not ask.")]

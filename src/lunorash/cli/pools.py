@@ -12,7 +12,7 @@ from rich.table import Table
 from lunorash.cli.admin_access import connect
 from lunorash.cli.options import DEFAULT_URL, FormatOption, ProjectOption, UrlOption
 from lunorash.cli.output import Format, Output, table
-from lunorash.cli.records import SCHEDULED, take, walk
+from lunorash.cli.records import SCHEDULED, take, tell_list, walk
 from lunorash.errors import LunoraError
 from lunorash.scheduler.pool import MAX_CONCURRENCY, check_pool_name
 
@@ -37,15 +37,10 @@ def _list(
 
     Example: lunora pools list
     """
-    output = Output(format)
     with connect(url, project) as api:
         pools, truncated = take(walk(api, _ROUTE, "pools", page=limit + 1), limit)
-    output.document(
-        {"pools": pools, "truncated": truncated},
-        pretty=_pool_table(pools) if pools else "there are no pools; one comes to be with its first job",
-    )
-    if truncated and not output.json:
-        output.warn(f"there are more than these {limit}; see --limit")
+    told = _pool_table(pools) if pools else "there are no pools; one comes to be with its first job"
+    tell_list(Output(format), pools, truncated=truncated, limit=limit, pretty=told, field="pools")
 
 
 @app.command("pause")

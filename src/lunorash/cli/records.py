@@ -3,29 +3,40 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 
-from lunorash.cli.output import plain_text, table
+from lunorash.cli.output import Output, plain_text, table
 from lunorash.cli.times import when
 from lunorash.errors import LunoraError
 
 if TYPE_CHECKING:
     from lunorash.cli.api import Api  # httpx takes a third of a second to import, and crons next does without
 
-__all__ = ["SCHEDULED", "details", "job_table", "objects", "take", "walk"]
+__all__ = ["ADMIN", "SCHEDULED", "details", "job_table", "objects", "take", "tell_list", "walk"]
 
-SCHEDULED: Final = "/_lunora/admin/scheduled"
+ADMIN: Final = "/_lunora/admin/v1"
+"""Where the admin API is. `lunorash.studio.operation` says so too, and takes long to import."""
+
+SCHEDULED: Final = f"{ADMIN}/scheduled"
 """Where the routes of jobs are."""
 
 _PAGE: Final = 100
 
 
-def walk(api: Api, path: str, field: str = "records", *, page: int = _PAGE, **query: str) -> Iterator[dict[str, Any]]:
+def walk(
+    api: Api,
+    path: str,
+    field: str = "records",
+    *,
+    page: int = _PAGE,
+    query: Mapping[str, str | list[str]] = MappingProxyType({}),
+) -> Iterator[dict[str, Any]]:
     """All entries of a list, fetched as they are asked for.
 
     Args:
@@ -33,7 +44,7 @@ def walk(api: Api, path: str, field: str = "records", *, page: int = _PAGE, **qu
         path: the route of the list.
         field: what its answer calls them.
         page: how many to fetch at a time, 100 at most.
-        query: further parameters of the route.
+        query: further parameters of the route; a list for one that is given several times.
     """
     cursor: str | None = None
     while True:
@@ -57,6 +68,30 @@ def take(jobs: Iterable[dict[str, Any]], limit: int) -> tuple[list[dict[str, Any
     """
     taken = list(islice(jobs, limit + 1))
     return taken[:limit], len(taken) > limit
+
+
+def tell_list(
+    output: Output,
+    found: list[dict[str, Any]],
+    *,
+    truncated: bool,
+    limit: int,
+    pretty: RenderableType,
+    field: str = "records",
+) -> None:
+    """Give a list as a command's result, and say if there is more of it.
+
+    Args:
+        output: where it is told.
+        found: what is listed.
+        truncated: whether there is more.
+        limit: how many were asked for.
+        pretty: what people get.
+        field: what programs get it as.
+    """
+    output.document({field: found, "truncated": truncated}, pretty=pretty)
+    if truncated and not output.json:
+        output.warn(f"there are more than these {limit}; see --limit")
 
 
 def objects(answer: dict[str, Any], field: str, path: str) -> list[dict[str, Any]]:

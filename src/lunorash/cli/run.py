@@ -5,18 +5,21 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 
 from lunorash.cli.admin_access import connect
 from lunorash.cli.options import DEFAULT_URL, FormatOption, ProjectOption, UrlOption
 from lunorash.cli.output import Format, Output
+from lunorash.cli.records import ADMIN
 from lunorash.codec import MAX_ARGS_BYTES, decode_json, encode_args
 from lunorash.errors import LunoraError
 from lunorash.refs import check_function_path
 
 __all__ = ["run"]
+
+_ROUTE: Final = f"{ADMIN}/run"
 
 
 def run(
@@ -46,9 +49,9 @@ def run(
     if shard is not None:
         body["shard_key"] = shard
     with connect(url, project) as api:
-        answer = api.post("/_lunora/admin/run", body, wait_s=LONG_S)
+        answer = api.post(_ROUTE, body, wait_s=LONG_S)
     if "value" not in answer:
-        raise LunoraError("BAD_ANSWER", "the answer of /_lunora/admin/run holds no value")
+        raise LunoraError("BAD_ANSWER", f"the answer of {_ROUTE} holds no value")
     value = answer["value"]
     Output(format).document({"value": value}, pretty=json.dumps(value, indent=2, ensure_ascii=False))
 

@@ -341,7 +341,7 @@ async def find_jobs(request: HttpRequest, asked: JobsQuery) -> Told:
     page = await request.scheduler().jobs(
         asked.wanted(), order=asked.order, cursor=asked.cursor or None, limit=asked.limit
     )
-    return Found(**dict(page_of(page)), scanned=page.scanned)
+    return Found(**_fields(page), scanned=page.scanned)
 
 
 async def count_jobs(request: HttpRequest, asked: FilterQuery) -> Told:
@@ -407,7 +407,11 @@ def _options(given: OptionFields | None) -> RunOptions:
 
 
 def page_of(page: Page) -> Records:
-    """A page as it is told; ``truncated`` is the original's word for "there is more"."""
-    if page.cursor is None:
-        return Records(records=page.jobs, truncated=False)
-    return Records(records=page.jobs, truncated=True, cursor=page.cursor)
+    """A page as it is told."""
+    return Records(**_fields(page))
+
+
+def _fields(page: Page) -> dict[str, Any]:
+    # `truncated` is the original's word for "there is more"
+    more = {} if page.cursor is None else {"cursor": page.cursor}
+    return {"records": page.jobs, "truncated": page.cursor is not None, **more}
