@@ -109,15 +109,15 @@ def test_a_dead_letter_is_retried(studio: Studio) -> None:
 def test_five_hundred_are_retried_after_a_question_that_says_so(studio: Studio) -> None:
     for number in range(500):
         studio.client.schedule(
-            "ledger:effect_unless_closed",
-            {"tag": "bulk", "closed": True},
+            "unruly:raises",
+            {"tag": "bulk"},
             id=f"bulk-{number}",
-            retry={"max_attempts": 0},
+            retry={"max_attempts": 1, "base_ms": 1},
         )
     count = "/_lunora/admin/v1/scheduled/count?state=dead&id_prefix=bulk-"
     wait_for(lambda: studio.client.call("GET", count).json()["count"] == 500, "500 letters", 60, studio.client.status)
     page = studio.open("/dead")
-    group = studio.row("effect_unless_closed").first
+    group = studio.row("unruly:raises").first
     expect(group).to_contain_text("500")
     group.get_by_role("button", name=re.compile("^Retry all of")).click()
     expect(page.get_by_role("dialog")).to_contain_text("Retry 500 jobs?")
@@ -155,8 +155,8 @@ def test_a_pool_is_paused_resumed_and_given_another_cap(studio: Studio) -> None:
     expect(row).to_contain_text("paused")
     row.get_by_role("button", name="Resume imports").click()
     expect(row).to_contain_text("open")
-    row.get_by_role("button", name="Change the cap of imports").click()
-    page.get_by_label("Cap").fill("7")
+    row.get_by_role("button", name="Change cap: imports").click()
+    page.get_by_label("Cap", exact=True).fill("7")
     page.get_by_role("button", name="Change the cap").last.click()
     expect(row).to_contain_text("3 / 7")
 

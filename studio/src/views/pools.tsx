@@ -78,7 +78,7 @@ export function Pools() {
                   ) : (
                     <button type="button" class="quiet" disabled={busy} onClick={() => setPausing(pool)} aria-label={`Pause ${pool.name}`}>Pause</button>
                   )}
-                  <button type="button" class="quiet" disabled={busy} onClick={() => setCapping(pool)} aria-label={`Change the cap of ${pool.name}`}>Change cap</button>
+                  <button type="button" class="quiet" disabled={busy} onClick={() => setCapping(pool)} aria-label={`Change cap: ${pool.name}`}>Change cap</button>
                 </span>
               ),
             },
