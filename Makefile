@@ -44,6 +44,7 @@ check: generate
 	@$(BIN)/ruff check --quiet
 	@$(BIN)/ruff format --check --quiet
 	@$(BIN)/mypy --no-error-summary
+	@cd studio && $(CURDIR)/$(BIN)/npm test --silent >$(CURDIR)/.lunora/studio-tests.log || { cat $(CURDIR)/.lunora/studio-tests.log; exit 1; }
 	@$(BIN)/lint-imports --no-cache >.lunora/import-rules.log || { cat .lunora/import-rules.log; exit 1; }
 
 simulate: setup

@@ -1,5 +1,5 @@
 // How the scheduler is, in one sentence: what is worst comes first, and says what to do.
-import type { Status } from "./api.ts";
+import type { Pool, Status } from "./api.ts";
 import { clock, count, duration, plural, upTo } from "./times.ts";
 
 export interface Health {
@@ -21,20 +21,28 @@ export function health(status: Status, now: number): Health {
     const since = origin.unreachable_since === null ? "" : ` for ${duration(now - origin.unreachable_since)}`;
     return { level: "bad", text: `Nothing is delivered: ${origin.url} has not answered${since}. Jobs wait and lose no attempt.` };
   }
-  const late = status.next_due === null ? 0 : now - status.next_due;
-  if (status.due > 0 && late > LATE_MS) {
-    const held = status.pools.filter((pool) => pool.paused && pool.queued > 0);
-    const waiting = held.reduce((sum, pool) => sum + pool.queued, 0);
-    if (held.length > 0 && waiting >= status.due)
-      return { level: "warn", text: `${plural(waiting, "job")} wait${waiting === 1 ? "s" : ""} in ${held.length === 1 ? "a paused pool" : "paused pools"}: ${held.map((pool) => pool.name).join(", ")}.` };
-    const full = status.pools.filter((pool) => !pool.paused && pool.in_flight >= pool.max_concurrency && pool.queued > 0);
-    if (late < FULL_MS && full.reduce((sum, pool) => sum + pool.queued, 0) >= status.due)
-      return { level: "good", text: `Busy: ${count(status.in_flight)} running, and ${upTo(status.due, status.counted_up_to)} wait for room in ${full.map((pool) => pool.name).join(", ")}.` };
-    return { level: "warn", text: `Running late: ${upTo(status.due, status.counted_up_to)} due, the oldest for ${duration(late)}.` };
-  }
+  const pace = pacing(status, now);
+  if (status.dead === 0) return pace;
+  const letters = `${upTo(status.dead, status.counted_up_to)} dead ${status.dead === 1 ? "letter waits" : "letters wait"} for a decision.`;
+  return { level: "warn", text: `${pace.text.replace(/^All good: /, "On time: ")} ${letters}` };
+}
+
+/** Whether jobs begin when they should. */
+function pacing(status: Status, now: number): Health {
   const running = status.in_flight > 0 ? `${count(status.in_flight)} running` : "nothing running";
-  const next = status.next_due === null ? "nothing scheduled" : status.next_due <= now ? "the next one is due" : `next at ${clock(status.next_due, now)}`;
-  if (status.dead > 0)
-    return { level: "warn", text: `On time: ${running}, ${next}. ${upTo(status.dead, status.counted_up_to)} dead ${status.dead === 1 ? "letter waits" : "letters wait"} for a decision.` };
-  return { level: "good", text: `All good: ${running}, ${next}.` };
+  const late = status.next_due === null ? 0 : now - status.next_due;
+  if (status.due === 0 || late <= LATE_MS) {
+    const next = status.next_due === null ? "nothing scheduled" : late >= 0 ? "the next one is due" : `next at ${clock(status.next_due, now)}`;
+    return { level: "good", text: `All good: ${running}, ${next}.` };
+  }
+  const waiting = (pools: Pool[]): number => pools.reduce((sum, pool) => sum + pool.queued, 0);
+  const names = (pools: Pool[]): string => pools.map((pool) => pool.name).join(", ");
+  const queued = status.pools.filter((pool) => pool.queued > 0);
+  const paused = queued.filter((pool) => pool.paused);
+  const full = queued.filter((pool) => !pool.paused && pool.in_flight >= pool.max_concurrency);
+  if (paused.length > 0 && waiting(paused) >= status.due)
+    return { level: "warn", text: `On hold: ${plural(waiting(paused), "job")} in ${paused.length === 1 ? "the paused pool" : "paused pools:"} ${names(paused)}.` };
+  if (late < FULL_MS && waiting(full) >= status.due)
+    return { level: "good", text: `Busy: ${running}, ${upTo(status.due, status.counted_up_to)} waiting for room in ${names(full)}.` };
+  return { level: "warn", text: `Running late: ${upTo(status.due, status.counted_up_to)} due, the oldest for ${duration(late)}.` };
 }

@@ -17,7 +17,7 @@ const isSchema = (value: Json | undefined): value is Schema =>
   value !== null && value !== undefined && typeof value === "object" && !Array.isArray(value);
 
 export function fieldsOf(schema: Schema | null): Field[] {
-  if (schema === null) return [];
+  if (schema === null) return [ANY];
   const properties = isSchema(schema["properties"]) ? schema["properties"] : {};
   const required = Array.isArray(schema["required"]) ? schema["required"] : [];
   return Object.entries(properties).map(([name, given]) => field(name, isSchema(given) ? given : {}, required.includes(name), schema));
@@ -35,7 +35,7 @@ function field(name: string, given: Schema, required: boolean, root: Schema): Fi
 }
 
 /** The one field of something that takes any arguments: all of them, as JSON. */
-export const ANY: Field = { name: "arguments", type: "json", required: false, hint: "a JSON object", choices: null, initial: "{}" };
+const ANY: Field = { name: "arguments", type: "json", required: false, hint: "a JSON object", choices: null, initial: "{}" };
 
 /** What a reference points at. */
 function resolved(schema: Schema, root: Schema): Schema {

@@ -7,7 +7,7 @@ import { JsonView } from "../parts/json_view.tsx";
 import { Heading } from "../parts/layout.tsx";
 import { Empty, ErrorNote, Waiting } from "../parts/notes.tsx";
 import { href, Link, navigate } from "../router.tsx";
-import { ANY, argumentsOf, blank, fieldsOf, type Draft } from "../schema_form.ts";
+import { argumentsOf, blank, fieldsOf, type Draft } from "../schema_form.ts";
 import { FunctionName } from "./job_facts.tsx";
 import { DELAYS } from "./schedule_again.tsx";
 
@@ -57,7 +57,7 @@ const EXAMPLE = `@internal_action
 async def charge(ctx: ActionContext, invoice: str) -> None: ...`;
 
 function Caller({ of }: { of: LunoraFunction }) {
-  const fields = of.args_schema === null ? [ANY] : fieldsOf(of.args_schema);
+  const fields = fieldsOf(of.args_schema);
   const [draft, setDraft] = useState<Draft>(() => blank(fields));
   const [delay, setDelay] = useState("0");
   const [result, setResult] = useState<{ value: Json } | null>(null);

@@ -179,7 +179,7 @@ function Facts({ job }: { job: Job }) {
     ["Function", <Link to={href("/jobs", { function: job.target })}><FunctionName of={job.target} /></Link>],
     ["Scheduled", <Time at={job.created} />],
     ["First due", <Time at={job.scheduled_for} />],
-    ["Attempts", `${count(job.attempts)}, of which ${count(job.charged)} count, of at most ${count(retry.max_attempts + 1)}`],
+    ["Attempts", `${count(job.charged)} of at most ${count(retry.max_attempts + 1)}${job.attempts > job.charged ? `, and ${count(job.attempts - job.charged)} that ${job.attempts - job.charged === 1 ? "does" : "do"} not count` : ""}`],
     ["Retries", `${retry.backoff}, from ${duration(retry.base_ms)}`],
     ["Timeout", duration(job.timeout_ms)],
     ["Pool", job.pool === null ? <span class="none">none</span> : <Link to={href("/jobs", { pool: job.pool })}>{job.pool}</Link>],
