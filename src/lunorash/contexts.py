@@ -41,15 +41,18 @@ class Job:
             an effect should happen once.
         attempt: the number of this delivery, from 1; numbers are never used again.
         scheduled_for: when it was to run, in epoch milliseconds.
+        traceparent: of this attempt, as W3C Trace Context has it: a span of its own in the trace of the request that
+            scheduled the job; None if that had none.
     """
 
     id: str
     incarnation: str
     attempt: int
     scheduled_for: int
+    traceparent: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """As it travels to a shard."""
+        """As it travels to a shard, of whatever release: its traceparent is that of the call."""
         return {
             "id": self.id,
             "incarnation": self.incarnation,
@@ -124,7 +127,8 @@ class ActionContext(Generic[S]):
         now: the time when it began.
         random: randomness.
         scheduler: schedules at once.
-        fetch: makes an HTTP request, as `workers.fetch` does.
+        fetch: makes an HTTP request, as `workers.fetch` does, with the ``traceparent`` of whom this is done for unless
+            you set that header yourself.
         run_query: runs a query: reference or path, arguments, and ``shard_key=`` for another shard.
         run_mutation: runs a mutation, likewise.
         job: the job it runs for, if it is one.

@@ -70,6 +70,7 @@ STATUS_BY_CODE: Final[Mapping[str, int]] = MappingProxyType(
         "DISPATCH_INVALID": 500,
         "BATCH_SIZE_INVALID": 500,
         "HISTORY_INVALID": 500,
+        "LOG_INVALID": 500,
         "SCHEDULER_SECRET_NOT_CONFIGURED": 500,
         "SCHEDULER_SECRET_INVALID": 500,
         # what became of an attempt

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import count
-from typing import Final
+from typing import Any, Final
 
 from lunorash.errors import LunoraError
 from lunorash.refs import Kind
@@ -14,8 +15,10 @@ from lunorash.scheduler.alarm import Alarm
 from lunorash.scheduler.batching import BatchSizes
 from lunorash.scheduler.engine import Engine
 from lunorash.scheduler.job import Dispatch, NewJob, Outcome, Result
+from lunorash.scheduler.journal import Journal
 from lunorash.scheduler.retry import RetryPolicy
 from lunorash.scheduler.schema import migrate
+from lunorash.scheduler.statistics import Statistics
 from lunorash.scheduler.store import Row, Store
 
 START: Final = 1_800_000_000_000
@@ -73,10 +76,13 @@ class Rig:
         """The pool of the jobs that do not name theirs."""
         self.alarm_calls: list[AlarmCall] = []
         self._numbers = count(1)
+        self.told: list[dict[str, Any]] = []
+        """The lines of the journal."""
         self.restart(origin=origin)
 
     def restart(self, *, origin: str | None = ORIGIN) -> None:
         """A new object on the same storage: what was in memory is gone. Does not call `resume`."""
+        self.statistics = Statistics(self.store)
         self.alarm = Alarm(self._set_alarm, lambda: self.alarm_calls.append(AlarmCall(at=None)))
         self.engine = Engine(
             self.store,
@@ -85,6 +91,8 @@ class Rig:
             room=lambda: self.room,
             random=lambda: self.random,
             mint_id=lambda: f"d{next(self._numbers)}",
+            mint_span=lambda: "00f067aa0ba902b7",
+            journal=Journal(write=lambda line: self.told.append(json.loads(line)), counting=self.statistics),
             origin_problem="LUNORA_ORIGIN_URL is not set",
             sizes=self.sizes,
             history=self.history,

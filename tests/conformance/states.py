@@ -82,6 +82,7 @@ def job_row(**columns: Any) -> Row:
         "kind": None,
         "size": 2,
         "numbered": 0,
+        "traceparent": None,
         "tags": None,
     }
     assert set(columns) <= set(row), f"no such columns: {set(columns) - set(row)}"

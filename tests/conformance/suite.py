@@ -17,6 +17,7 @@ from . import (
     engine_cases,
     finding_cases,
     history_cases,
+    journal_cases,
     listing_cases,
     many_cases,
     outage_cases,
@@ -24,6 +25,7 @@ from . import (
     pool_cases,
     pool_change_cases,
     schema_cases,
+    statistics_cases,
     store_cases,
 )
 from .state_cases import TABLE_CASES
@@ -46,12 +48,14 @@ _MODULES: Final = (
     bulk_cases,
     cost_cases,
     history_cases,
+    journal_cases,
     listing_cases,
     many_cases,
     outage_cases,
     outbox_cases,
     pool_cases,
     pool_change_cases,
+    statistics_cases,
 )
 _GROUPS: Final = (*map(_cases_of, _MODULES), TABLE_CASES)
 

@@ -72,6 +72,7 @@ def test_a_word_for_dispatch_that_does_not_exist(project: Project) -> None:
         ({"LUNORA_BATCH_ACTIONS": "7"}, "batch-size-invalid"),
         ({"LUNORA_BATCH_MUTATIONS": 0}, "batch-size-invalid"),
         ({"LUNORA_HISTORY": "off"}, "history-invalid"),
+        ({"LUNORA_LOG": "verbose"}, "log-invalid"),
     ],
 )
 def test_sizes_of_batches_and_words_for_history_that_do_not_exist(

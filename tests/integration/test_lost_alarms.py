@@ -67,11 +67,13 @@ CALLS: dict[str, str | None] = {
     "enqueue": json.dumps({"pool": "p", "max_concurrency": 1, "jobs": []}),
     "get": "nobody",
     "list": json.dumps({"states": ["dead"], "cursor": None, "limit": 1}),
+    "metrics": "{}",
     "pool": json.dumps({"name": "nobody"}),
     "pools": json.dumps({"cursor": None, "limit": 1}),
     "redrive": "nobody",
     "schedule": "[]",
     "schedule_many": "[]",
+    "statistics": json.dumps({"minutes": 1}),
     "status": None,
 }
 """A call of each method of the SchedulerDO that changes nothing, and what it is given."""

@@ -5,34 +5,35 @@ from __future__ import annotations
 import asyncio
 import json
 import random
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final, TypeVar
 
 from lunorash.contexts import Auth
 from lunorash.errors import LunoraError
-from lunorash.refs import FunctionReference
 from lunorash.refs import Kind as FunctionKind
 from lunorash.scheduler.client import Scheduler
 from lunorash.scheduler.job import State
 from lunorash.scheduler.options import RunOptions
+from lunorash.scheduler.pool import DEFAULT_MAX_CONCURRENCY
 from lunorash.scheduler.retry import RetryPolicy
 from lunorash.scheduler.workpool import Workpool
 from lunorash.shard.calls import ShardCall
 
+from .bulk import BulkClients
 from .faults import Faults, Kind
 from .journal import Journal
+from .plans import Plan
 from .platform import Platform, Stub
 from .scheduler_object import SchedulerObject
 from .shards import SHARD_KEYS, SimulatedShards
 
-__all__ = ["ALL_STATES", "Clients", "Plan"]
+__all__ = ["ALL_STATES", "POOLS", "Clients"]
 
 T = TypeVar("T")
 
 ALL_STATES: Final[tuple[State, ...]] = ("running", "pending", "succeeded", "canceled", "dead")
 
-_TARGETS: Final = (
+_USUAL: Final = (
     *("app:ok",) * 8,
     "app:sync",
     "app:sync",
@@ -47,14 +48,16 @@ _TARGETS: Final = (
     "app:late",
     "app:grown",
     "app:garbage",
-    "app:misfit",
     "shard:apply",
     "shard:apply",
     "shard:apply",
     "shard:order",
+    "shard:ask",
     "shard:garble",
-    "app:unknown",
 )
+_REFUSED: Final = ("app:misfit", "app:unknown")
+"""Tried thirty times before they are given up, and so as dear as thirty others."""
+_TARGETS: Final = (*_USUAL * 2, *_REFUSED)
 _POLICIES: Final = (
     RetryPolicy(),
     RetryPolicy(max_attempts=1, base_ms=1),
@@ -65,6 +68,9 @@ _POLICIES: Final = (
 )
 
 
+CONTESTED: Final = "twice"
+"""A job that mutations of several shards may ask for: one gets it, and the others are refused."""
+
 _FAULTY: Final[dict[str, Kind]] = {
     "app:hang": "handler-hang",
     "app:deadly": "handler-kill",
@@ -72,7 +78,7 @@ _FAULTY: Final[dict[str, Kind]] = {
     "shard:garble": "handler-garbage",
 }
 
-_POOLS: Final = {"narrow": 1, "wide": 3, "nameless": 0}
+POOLS: Final = {"narrow": 1, "wide": 3, "nameless": 0}
 """Pools and their caps. The last one is only named by jobs: nobody gives it a cap."""
 
 _KINDS: Final[tuple[tuple[FunctionKind, str | None], ...]] = (
@@ -82,32 +88,6 @@ _KINDS: Final[tuple[tuple[FunctionKind, str | None], ...]] = (
     ("query", SHARD_KEYS[1]),
 )
 """What jobs are taken for, and their shards: with whom they may travel."""
-
-
-@dataclass(slots=True, kw_only=True)
-class Plan:
-    """One job that a client wants, and what it knows of it."""
-
-    id: str
-    incarnation: str
-    at: float
-    delay: int
-    target: str
-    args: dict[str, Any]
-    options: RunOptions
-    kind: FunctionKind = "action"
-    together: float | None = None
-    """When it falls due together with all others."""
-    acknowledged: bool = False
-
-    @property
-    def reference(self) -> FunctionReference[Any]:
-        """What it calls."""
-        return FunctionReference(self.target, kind=self.kind, internal=True)
-
-    def delay_at(self, now: float) -> int:
-        """What a call at that time has to say."""
-        return self.delay if self.together is None else max(0, round((self.together - now) * 1000))
 
 
 class Clients:
@@ -144,18 +124,31 @@ class Clients:
         self.scheduler = self._scheduler("x")
         self.plans = [self._plan(number) for number in range(faults.jobs)][:jobs]
         self.orders = [f"order{number}" for number in range(self._order_random.randint(0, 3))][:jobs]
+        if jobs is None and self._order_random.random() < 0.15:
+            self.orders += [CONTESTED] * 2
         self.ordered: set[str] = set()
         """Of the orders those that have landed, as far as the clients know."""
+        self._bulk = BulkClients(seed, faults, journal, scheduler=self._scheduler, workpool=self._workpool)
+        self._jobs = jobs
+        self.caps = {name: {cap, DEFAULT_MAX_CONCURRENCY} for name, cap in POOLS.items()}
+        """Of each pool all caps that somebody asked for, and the one that it has until somebody does."""
 
     async def run(self) -> None:
         """Everything they do, until the horizon."""
         async with asyncio.TaskGroup() as group:
-            for plan in self.plans:
-                group.create_task(self._want(plan, random.Random(f"{plan.id} {self._seed}")))  # noqa: S311
-            for order in self.orders:
-                group.create_task(self._order(order, random.Random(f"{order} {self._seed}")))  # noqa: S311
+            for party in self._bulk.parties(self.plans):
+                group.create_task(self._want(party))
+            if self._jobs is None:
+                group.create_task(self._bulk.fill(self.plans))
+            for number, order in enumerate(self.orders):
+                group.create_task(self._order(order, random.Random(f"order {number} {self._seed}")))  # noqa: S311
             group.create_task(self._care())
             group.create_task(self._steer())
+
+    def retries(self, job_id: str) -> int:
+        """How often a job may be tried again."""
+        policies = (plan.options.retry for plan in self.plans if plan.id == job_id)
+        return (next(policies, None) or RetryPolicy()).max_attempts
 
     def _scheduler(self, incarnation: str) -> Scheduler:
         return Scheduler(lambda: Stub(self._platform), now=self._platform.clock.workers, mint=lambda: incarnation)
@@ -166,7 +159,7 @@ class Clients:
         target = draw.choice((*("app:ok",) * 8, "app:sync", "app:hang")) if crowd else draw.choice(_TARGETS)
         kind, shard_key = self._kind_random.choice(_KINDS)
         if kind == "mutation" and target == "app:ok" and (self._together is not None or not crowd):
-            target = "shard:apply"  # mostly a job is what it is taken for
+            target = draw.choice((*("shard:apply",) * 4, "shard:ask"))  # mostly a job is what it is taken for
         duration = draw.choice((5, 300, 4_000, 25_000, 90_000))
         args: dict[str, Any] = {"ms": 30_000 if crowd else duration + draw.randrange(7)}
         if target in ("app:flaky", "app:deadly"):
@@ -179,7 +172,7 @@ class Clients:
             target, args = "app:ok", {"ms": duration}
         if target == "app:misfit":
             target, args = "app:ok", {"nobody": "takes this"}
-        delays = (0, 0, 1, 250, 3_000, 40_000, 600_000, 3_600_000, 2 * 86_400_000)
+        delays = (0, 0, 1, 250, 3_000, 40_000, 600_000, 3_600_000, 86_400_000, 8 * 86_400_000)
         pool, priority = self._pool(crowd=crowd)
         at = draw.uniform(0, 5) if crowd else draw.uniform(0, draw.choice((1.0, 0.02)) * self._faults.horizon)
         return Plan(
@@ -194,7 +187,7 @@ class Clients:
                 retry=draw.choice(_POLICIES),
                 shard_key=shard_key,
                 # longer than a lease and a silence, and no longer: each further second is like the one before
-                timeout=60_000 if crowd else draw.choice((3_000, 30_000, 120_000, 240_000)),
+                timeout=60_000 if crowd else draw.choice((3_000, 30_000, 120_000, 150_000)),
                 pool=pool,
                 priority=priority,
             ),
@@ -205,24 +198,30 @@ class Clients:
     def _pool(self, *, crowd: bool) -> tuple[str | None, int]:
         """Where a job runs: half of them in no pool, of a crowd most."""
         draw = self._pool_random
-        pool = draw.choice((*(None,) * (30 if crowd else 3), *_POOLS))
+        pool = draw.choice((*(None,) * (30 if crowd else 3), *POOLS))
         return pool, draw.choice((0, 0, 0, -10, 1, 10)) if pool else 0
 
     def _workpool(self, name: str, incarnation: str = "x") -> Workpool:
         return Workpool(
             lambda: Stub(self._platform),
             name,
-            _POOLS[name],
+            POOLS[name],
             now=self._platform.clock.workers,
             mint=lambda: incarnation,
         )
 
     # -- one job ---------------------------------------------------------------------------------------
 
-    async def _want(self, plan: Plan, draw: random.Random) -> None:
-        await asyncio.sleep(plan.at)
+    async def _want(self, party: Sequence[Plan]) -> None:
+        await asyncio.sleep(party[0].at)
+        if len(party) > 1:
+            await self._bulk.schedule(party)
+        await asyncio.gather(*(self._look_after(plan) for plan in party))
+
+    async def _look_after(self, plan: Plan) -> None:
+        draw = random.Random(f"{plan.id} {self._seed}")  # noqa: S311
         for _ in range(draw.choice((1, 20, 20, 20))):
-            if await self._schedule(plan):
+            if plan.acknowledged or await self._schedule(plan):
                 break
             await asyncio.sleep(self._faults.wait(10, plan.id))
         if plan.acknowledged and draw.random() < 0.2:
@@ -235,7 +234,7 @@ class Clients:
             await self._try(lambda: self.scheduler.cancel(plan.id))
         if draw.random() < 0.3:
             found = await self._try(lambda: self.scheduler.get(plan.id))
-            if found is not None and found.target != plan.target:
+            if found is not None and found.target != ("app:ok" if plan.taken else plan.target):
                 self._journal.violate("what is read was written", "%s has the target %s", plan.id, found.target)
 
     async def _schedule(self, plan: Plan) -> bool:
@@ -243,7 +242,7 @@ class Clients:
         pool = plan.options.pool
         delay = plan.delay_at(asyncio.get_running_loop().time())
         try:
-            if pool is not None and _POOLS[pool]:
+            if pool is not None and POOLS[pool]:
                 workpool = self._workpool(pool, plan.incarnation)
                 landed = await workpool.enqueue(plan.reference, plan.args, plan.options, delay=delay)
             else:
@@ -260,7 +259,7 @@ class Clients:
         return True
 
     async def _take(self, plan: Plan) -> None:
-        """Somebody else wants the same id."""
+        """Somebody else wants the same id, and gets it if it is free."""
         known = self._known(plan.id)
         try:
             await self._scheduler(plan.incarnation + "-other").run_after(0, "app:ok", {"ms": 1}, plan.options)
@@ -270,6 +269,7 @@ class Clients:
         else:
             if known and self._known(plan.id):
                 self._journal.violate("an id is taken once", "%s was given away twice", plan.id)
+            plan.taken = True
 
     async def _order(self, order: str, draw: random.Random) -> None:
         """A mutation schedules a job, and perhaps another one takes that back."""
@@ -280,7 +280,7 @@ class Clients:
                 self.ordered.add(order)
                 break
             await asyncio.sleep(self._faults.wait(10, order))
-        if draw.random() < 0.5:
+        if draw.random() < 0.5 and order != CONTESTED:
             await asyncio.sleep(draw.choice((0.02, 2.0, 60.0)) * draw.random())
             await self._mutate("shard:withdraw", {"id": order}, key)
 
@@ -320,6 +320,8 @@ class Clients:
                         await self._try(lambda job=letter.id: self.scheduler.dead_retry(job))  # type: ignore[misc]
             if draw.random() < 0.1:
                 await self._try(lambda: self.scheduler.cancel("nobody"))
+            if draw.random() < 0.15:
+                await self._bulk.change()
             await self._try(lambda: self.scheduler.list(states=ALL_STATES, limit=draw.randint(1, 20)))
 
     async def _steer(self) -> None:
@@ -339,7 +341,9 @@ class Clients:
                 await asyncio.sleep(60)
 
     def _cap(self, pool: Workpool) -> Awaitable[object]:
-        return pool.set_max_concurrency(self._pool_random.randint(1, _POOLS[pool.name] + 2))
+        cap = self._pool_random.randint(1, POOLS[pool.name] + 2)
+        self.caps[pool.name].add(cap)
+        return pool.set_max_concurrency(cap)
 
     async def _try(self, call: Callable[[], Awaitable[T]]) -> T | None:
         try:

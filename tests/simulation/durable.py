@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from lunorash.scheduler.store import Row, SqliteStore, Value
 
-from .process import Process
+from .process import Crash, Process
 
 __all__ = ["CountedStore", "DurableStorage", "ObjectStore"]
 
@@ -22,18 +22,40 @@ class CountedStore(SqliteStore):
 
     def __init__(self) -> None:
         super().__init__()
-        self.execute("PRAGMA temp_store = MEMORY")
+        self._connection.execute("PRAGMA temp_store = MEMORY")
         self._undone = 0
+        self._cursor = self._connection.cursor()
+        self._cursor.row_factory = None
+        self._columns: dict[str, list[str]] = {}
+        """Of each statement, which are dear to find out; so are rows that are not tuples."""
 
     @property
     def version(self) -> int:
         """Grows whenever a row changes, and when changes are undone."""
         return self._connection.total_changes + self._undone
 
+    def touched(self, table: str, key: str) -> dict[str, None]:
+        """A set, in order, to which the keys of a table's rows are added from now on as they are written."""
+        keys: dict[str, None] = {}
+        self._connection.create_function(f"touch_{table}", 1, keys.setdefault)
+        for event, row in (("INSERT", "NEW"), ("UPDATE", "NEW"), ("DELETE", "OLD")):
+            self._connection.execute(
+                f"CREATE TEMP TRIGGER touch_{table}_{event} AFTER {event} ON main.{table} "
+                f"BEGIN SELECT touch_{table}({row}.{key}); END"
+            )
+        return keys
+
     def execute(self, sql: str, /, *params: Value) -> list[Row]:
         """Run one statement and return its rows as dicts."""
-        cursor = self._connection.execute(sql, params)
-        return [] if cursor.description is None else [dict(row) for row in cursor.fetchall()]
+        cursor = self._cursor
+        cursor.execute(sql, params)
+        rows = cursor.fetchall()
+        if not rows:
+            return rows
+        names = self._columns.get(sql)
+        if names is None or len(names) != len(rows[0]):
+            names = self._columns[sql] = [column[0] for column in cursor.description]
+        return [dict(zip(names, row, strict=True)) for row in rows]
 
     def transaction(self, work: Callable[[], T], /) -> T:
         """Run ``work`` in a transaction, or in a savepoint of the one that is open."""
@@ -77,11 +99,12 @@ class ObjectStore:
         self._crash_point = crash_point
         self._committed = committed
         self.open = False
+        self.execute = storage.rows.execute
+        """Runs one statement: the storage's own, until the life ends, since there are so many of them."""
+        process.deaths.append(lambda: setattr(self, "execute", self._dead))
 
-    def execute(self, sql: str, /, *params: Value) -> list[Row]:
-        """Run one statement."""
-        self._process.check()
-        return self._storage.rows.execute(sql, *params)
+    def _dead(self, sql: str, /, *params: Value) -> list[Row]:
+        raise Crash(self._process.name)
 
     def run(self, sql: str, /, *params: Value) -> Ran:
         """Run one statement, and count what it wrote."""

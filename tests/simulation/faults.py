@@ -180,11 +180,11 @@ class Faults:
             self.horizon = 600.0
         if mixed or self.mood == "crowd":
             self.alarm_trouble = draw.choice((0, 0.05, 0.3))
-            self.deploy_every = draw.choice((0, 0, 300, 4 * HOUR_S))
+            self.deploy_every = draw.choice((0, 0, self.horizon / 30, self.horizon / 4))
         if self.mood == "clocks" or (mixed and draw.random() < 0.3):
             self._plan_clocks()
         if self.mood != "calm":
-            self.rollouts = [self._window(0.25) for _ in range(2)]
+            self.rollouts = [self._window(0.25 * self.horizon) for _ in range(2)]
         if "outage" in self.without:
             self.outages, self._treachery = [], "none"
 
@@ -204,7 +204,8 @@ class Faults:
         draw = self.random
         if draw.random() < 0.5:
             start = draw.uniform(0, 1200)
-            length = draw.choice((DAY_S, *(2 * HOUR_S,) * 5))
+            # seldom a day of it: each hour is like the one before, and takes sixty probes
+            length = draw.choice((DAY_S, *(2 * HOUR_S,) * 3, *(HOUR_S,) * 8, *(HOUR_S / 3,) * 8))
             if draw.random() < 0.5:
                 self._treachery = "waiting"
                 self.horizon = length + HOUR_S
@@ -221,11 +222,11 @@ class Faults:
     def _plan_clocks(self) -> None:
         self.jump_every = self.horizon / self.random.choice((2, 6, 20))
         if self.random.random() < 0.5 and "clock-apart" not in self.without:
-            self.apart = self._window(0.2)
+            self.apart = self._window(min(0.2 * self.horizon, HOUR_S / 2))
 
-    def _window(self, share: float) -> Window:
+    def _window(self, length: float) -> Window:
         start = self.random.uniform(0, self.horizon)
-        return Window(start=start, end=start + share * self.horizon)
+        return Window(start=start, end=start + length)
 
     # -- what happens ----------------------------------------------------------------------------------
 

@@ -101,7 +101,8 @@ class Connection:
         if number == fate.garbage_at:
             self._struck("network-garbage")
             self._arrive(garbage(fate.garbage, self.dispatch), [])
-        results = json.loads(data)["results"] if data.startswith(b'{"type": "results"') else []
+        first = data.partition(b"\n")[0]
+        results = json.loads(first)["results"] if first.startswith(b'{"type": "results"') else []
         self.told |= {result["job"] for result in results}
         if fate.split:
             text = data.decode()
@@ -261,8 +262,10 @@ class SimulatedAnswer:
         self._connection = connection
         self._process = process
         self._last = ""
+        self._read: list[Any] = []
+        """The results that were read last, until the dispatch loop has gone on from them."""
 
-    def lines(self) -> AsyncIterator[str]:
+    def lines(self) -> AsyncIterator[list[str]]:
         return split_lines(self._texts())
 
     async def _texts(self) -> AsyncIterator[str]:
@@ -271,11 +274,14 @@ class SimulatedAnswer:
             chunk = await self._connection.chunk()
             if chunk is None:
                 return
-            text, results = chunk
-            self._last = text
-            yield text
-            if results:
-                self._network.processed(self._connection.dispatch, results)
+            self._last, self._read = chunk
+            yield self._last
+            self._gone_on()
+
+    def _gone_on(self) -> None:
+        if self._read:
+            self._network.processed(self._connection.dispatch, self._read)
+            self._read = []
 
     async def close(self) -> None:
         self._connection.reader_gone = True
@@ -283,4 +289,5 @@ class SimulatedAnswer:
         if not self._process.alive:
             raise Crash(self._process.name)
         if self._last.endswith('{"type":"end"}\n'):  # of END, which may have come in pieces
+            self._gone_on()
             self._network.closed(self._connection.dispatch)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import Final
+from collections.abc import Collection, Mapping, Sequence
 
 from lunorash.scheduler.pool import AGEING_MS
 from lunorash.scheduler.store import Row
@@ -11,29 +11,9 @@ from lunorash.scheduler.store import Row
 from .journal import Journal, Run
 from .platform import Platform
 from .scheduler_object import SchedulerObject
+from .tables import Change, Tables
 
 __all__ = ["Pools"]
-
-_TOUCHED: Final = (
-    "CREATE TEMP TABLE touched_pools (name TEXT PRIMARY KEY) WITHOUT ROWID",
-    *(
-        f"CREATE TEMP TRIGGER touch_pool_{event}_{table} AFTER {event} ON main.{table} WHEN {name} IS NOT NULL "
-        f"BEGIN INSERT OR IGNORE INTO touched_pools VALUES ({name}); END"
-        for table, event, name in (
-            ("jobs", "INSERT", "NEW.pool"),
-            ("jobs", "UPDATE", "NEW.pool"),
-            ("pools", "INSERT", "NEW.name"),
-            ("pools", "UPDATE", "NEW.name"),
-        )
-    ),
-)
-
-_POOLS: Final = """
-SELECT name, max_concurrency, paused, ready_at,
-    (SELECT count(*) FROM jobs WHERE pool = name AND state = 'running') AS running,
-    (SELECT min(due) FROM jobs WHERE pool = name AND state = 'pending') AS due
-FROM touched_pools LEFT JOIN pools USING (name)
-"""
 
 
 class Pools:
@@ -42,50 +22,58 @@ class Pools:
     Args:
         platform: whose pools.
         journal: learns what is broken, and knows what runs.
+        tables: the rows.
     """
 
-    def __init__(self, platform: Platform[SchedulerObject], journal: Journal) -> None:
+    def __init__(self, platform: Platform[SchedulerObject], journal: Journal, tables: Tables) -> None:
         self._platform = platform
         self._journal = journal
+        self._tables = tables
+        self._members: dict[str, dict[str, Row]] = defaultdict(dict)
+        """Of each pool the jobs that run or wait."""
         self._running: dict[str, set[str]] = defaultdict(set)
+        self.caps: Mapping[str, Collection[int]] = {}
+        """Of each pool all caps that it may have."""
         self._largest: dict[str, int] = {}
         """The largest cap that each pool ever had."""
         self._homes: dict[str, str] = {}
         """The pools of jobs that ever ran."""
-        self._watching = False
-        self._seen = -1
-        """The version of the rows that were looked at last."""
 
-    def check(self) -> None:
+    def check(self, changes: Mapping[str, Sequence[Change]]) -> None:
         """After a transaction: look at the pools that it had to do with."""
-        rows = self._platform.storage.rows
-        if not self._watching:
-            if not rows.execute("SELECT 1 FROM sqlite_master WHERE name = 'pools'"):
+        touched = {change.key: None for change in changes.get("pools", ())}
+        for change in changes.get("jobs", ()):
+            row = change.new or change.old
+            if row is None or row["pool"] is None:
+                continue
+            touched[row["pool"]] = None
+            if change.new is not None and row["state"] in ("pending", "running"):
+                self._members[row["pool"]][row["id"]] = row
+            else:
+                self._members[row["pool"]].pop(row["id"], None)
+        for name in touched:
+            pool = self._tables.pools.get(name)
+            if pool is None:
+                self._journal.violate("a job has its pool", "%s is not there", name)
                 return
-            for statement in _TOUCHED:
-                rows.execute(statement)
-            self._watching = True
-        if self._seen == rows.version:
-            return
-        touched = rows.execute(_POOLS)
-        if touched:
-            rows.execute("DELETE FROM touched_pools")
-        self._seen = rows.version
-        for pool in touched:
-            if pool["max_concurrency"] is None:
-                self._journal.violate("a job has its pool", "%s is not there", pool["name"])
-                return
-            self._largest[pool["name"]] = max(self._largest.get(pool["name"], 0), pool["max_concurrency"])
+            self._largest[name] = max(self._largest.get(name, 0), pool["max_concurrency"])
             self._check(pool)
+
+    def has_room(self, name: str) -> bool:
+        """Whether a pool may start another job."""
+        pool = self._tables.pools[name]
+        running = sum(job["state"] == "running" for job in self._members[name].values())
+        return not pool["paused"] and running < pool["max_concurrency"]
 
     def _check(self, pool: Row) -> None:
         name, violate = pool["name"], self._journal.violate
-        may_start = not pool["paused"] and pool["running"] < pool["max_concurrency"]
-        if pool["ready_at"] != (pool["due"] if may_start else None):
-            violate("a pool is ready when its rows say so", "%s is not: %s", name, pool)
-        jobs = self._platform.storage.rows.execute(
-            "SELECT id, state, due, priority FROM jobs WHERE pool = ? AND state IN ('pending', 'running')", name
-        )
+        jobs = self._members[name].values()
+        waiting = [job for job in jobs if job["state"] == "pending"]
+        if pool["max_concurrency"] not in self.caps[name]:
+            violate("a pool has the cap that was asked for", "%s has %d", name, pool["max_concurrency"])
+        ready_at = min((job["due"] for job in waiting), default=None) if self.has_room(name) else None
+        if pool["ready_at"] != ready_at:
+            violate("a pool is ready when its rows say so", "%s is not, at %s: %s", name, ready_at, pool)
         running = {job["id"]: job for job in jobs if job["state"] == "running"}
         started = [running[job] for job in running.keys() - self._running[name]]
         self._running[name] = set(running)
@@ -101,8 +89,8 @@ class Pools:
             violate("a paused pool starts nothing", "%s started %s", name, started)
         last = max(map(_rank, started))
         now = self._platform.now()
-        for job in jobs:
-            if job["state"] == "pending" and job["due"] <= now and _rank(job) < last:
+        for job in waiting:
+            if job["due"] <= now and _rank(job) < last:
                 violate("a pool keeps its order", "%s was passed over by one of %s", job, started)
 
     def starts(self, run: Run) -> None:

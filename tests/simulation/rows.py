@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from lunorash.scheduler.batching import BatchSizes
 from lunorash.scheduler.engine import DEAD_RETENTION_MS, RETENTION_MS
 from lunorash.scheduler.job import Dispatch
+from lunorash.scheduler.settling import KNOWN_MS
 from lunorash.scheduler.store import Row
 from lunorash.scheduler.verdict import UNAVAILABLE_PATIENCE_MS
 
@@ -17,17 +18,9 @@ from .journal import Journal, Run
 from .network import Network
 from .platform import Platform
 from .scheduler_object import SchedulerObject
+from .tables import Change, Tables
 
 __all__ = ["Rows"]
-
-_TOUCHED: Final = (
-    "CREATE TEMP TABLE touched (id TEXT PRIMARY KEY) WITHOUT ROWID",
-    *(
-        f"CREATE TEMP TRIGGER touch_{event} AFTER {event} ON main.jobs "
-        f"BEGIN INSERT OR IGNORE INTO touched VALUES ({row}.id); END"
-        for event, row in (("INSERT", "NEW"), ("UPDATE", "NEW"), ("DELETE", "OLD"))
-    ),
-)
 
 _STEPS: Final = {
     ("pending", "pending"),  # redriven or refunded
@@ -59,8 +52,10 @@ class Rows:
         platform: whose rows.
         journal: what really ran.
         network: what was really sent.
+        tables: the rows.
         steady: whether no request fails but in outages.
         sizes: the most that one dispatch carries.
+        history: whether jobs that have succeeded are kept.
     """
 
     def __init__(
@@ -68,30 +63,40 @@ class Rows:
         platform: Platform[SchedulerObject],
         journal: Journal,
         network: Network,
+        tables: Tables,
         *,
         steady: bool,
         sizes: BatchSizes,
+        history: bool,
     ) -> None:
+        self._history = history
         self._steady = steady
         self._sizes = sizes
         self._platform = platform
         self._journal = journal
         self._network = network
-        self._last: dict[str, Row] = {}
+        self._tables = tables
+        self._last = tables.jobs
         self._claimed: dict[tuple[str, int], str] = {}
         self._first_claimed: dict[str, int] = {}
         """When its time had first come, by a clock that never jumps."""
+        self._sent: dict[tuple[str, str], set[int]] = defaultdict(set)
+        """Of each incarnation the attempts that were claimed, and not refunded."""
         self._refunded: set[tuple[str, str, int]] = set()
         self._fence: dict[tuple[str, str], int] = {}
         """Of canceled jobs the last attempt that may still run."""
         self._unavailable: dict[tuple[str, str], int] = {}
         self._refunds: Counter[tuple[str, str]] = Counter()
         """Refunds of a job in a row."""
-        self._watching = False
-        self._seen = -1
-        """The version of the rows that were looked at last."""
         self.gone: set[str] = set()
         """Jobs that were deleted as they should."""
+        self.refused: set[str] = set()
+        """Dead letters of what shards asked for, and could not have."""
+        self.remembered: dict[str, int] = {}
+        """Jobs without history that are only there to be known again, and until when."""
+        self._succeeded: set[tuple[str, str]] = set()
+        self.retries: Callable[[str], int]
+        """How often each job may be tried again, as those know who asked for it."""
         self.landed = 0
         """Jobs inserted, redriven or canceled: what the outside asked for."""
         self.ended = 0
@@ -108,44 +113,48 @@ class Rows:
         """The jobs that have not come to rest."""
         return [row["id"] for row in self if row["state"] in ("pending", "running")]
 
-    def committed(self) -> None:
+    def committed(self, changes: Iterable[Change]) -> None:
         """Look at what the last transaction changed."""
-        rows = self._platform.storage.rows
-        if not self._watching:
-            if not rows.execute("SELECT 1 FROM sqlite_master WHERE name = 'jobs'"):
-                return
-            for statement in _TOUCHED:
-                rows.execute(statement)
-            self._watching = True
-        if self._seen == rows.version:
-            return
-        touched = rows.execute("SELECT touched.id AS touched, jobs.* FROM touched LEFT JOIN jobs USING (id)")
-        if touched:
-            rows.execute("DELETE FROM touched")
-        self._seen = rows.version
         now = self._platform.now()
-        for row in touched:
-            job_id = row.pop("touched")
-            old = self._last.get(job_id)
-            if row["state"] is None:
-                if old is not None:
-                    self._deleted(old, now)
-                    del self._last[job_id]
-                continue
-            row["id"] = job_id
-            self._changed(old, row, now)
-            self._last[job_id] = row
+        for change in changes:
+            if change.new is not None:
+                self._changed(change.old, change.new, now)
+            elif change.old is not None:
+                self._deleted(change.old, now)
 
     # -- changes ---------------------------------------------------------------------------------------
 
     def _deleted(self, old: Row, now: int) -> None:
-        asked = self._platform.object.asked if self._platform.object else None
-        dropped = asked == ("drop_dead", old["id"]) and old["state"] == "dead"
-        kept = DEAD_RETENTION_MS if old["state"] == "dead" else RETENTION_MS
-        self.gone.add(old["id"])
-        self._first_claimed.pop(old["id"], None)
-        if not dropped and (old["ended"] is None or now < old["ended"] + kept):
-            self._journal.violate("no job is lost", "%s was deleted while %s", old["id"], old["state"])
+        name, state = old["id"], old["state"]
+        self.gone.add(name)
+        self.refused.discard(name)
+        self._first_claimed.pop(name, None)
+        if name in self.remembered:
+            kept = now >= self.remembered.pop(name)
+        elif old["ended"] is None or not self._history:
+            kept = self._deleted_without_history(old, now)
+        else:
+            kept = now >= old["ended"] + (DEAD_RETENTION_MS if state == "dead" else RETENTION_MS)
+        if not kept and not (state == "dead" and self._is_dropped(old)):
+            self._journal.violate("no job is lost", "%s was deleted while %s", name, state)
+
+    def _deleted_without_history(self, old: Row, now: int) -> bool:
+        """Whether it may go: because it has succeeded and its call is not made again, or has rested long enough."""
+        if old["ended"] is not None:
+            return bool(now >= old["ended"] + (DEAD_RETENTION_MS if old["state"] == "dead" else RETENTION_MS))
+        if self._history or old["cancel_requested"]:
+            return False
+        self._succeeds(old)
+        return bool(old["numbered"] or now - old["created"] >= KNOWN_MS)
+
+    def _is_dropped(self, dead: Row) -> bool:
+        """Whether somebody asks for it right now."""
+        scheduler = self._platform.object
+        if scheduler is None or scheduler.asked is None:
+            return False
+        if scheduler.asked[0] == "change_many":
+            return scheduler.wanted.passes(dead)
+        return scheduler.asked == ("drop_dead", dead["id"])
 
     def _changed(self, old: Row | None, new: Row, now: int) -> None:
         violate = self._journal.violate
@@ -159,17 +168,20 @@ class Rows:
             self.landed += 1
             self.gone.discard(name)
             asked = self._platform.object.asked if self._platform.object else None
-            # a shard may hand over a job and its cancel together
-            withdrawn = asked is not None and asked[0] == "accept" and new["state"] == "canceled"
-            if new["attempt"] or (new["state"] != "pending" and not withdrawn):
+            # a shard may hand over a job and its cancel together, or one whose id is taken
+            handed = asked is not None and asked[0] == "accept"
+            if handed and new["state"] == "dead" and new["error_code"] == "DUPLICATE_SCHEDULE_ID":
+                self._journal.count("refused jobs of shards")
+                self.refused.add(name)
+                self.ended += 1
+            elif new["attempt"] or (new["state"] != "pending" and not (handed and new["state"] == "canceled")):
                 violate("a job begins pending", "%s begins %s", name, new["state"])
+            self._begins(name, new["incarnation"])
             return
         if new["scheduled_as"] != old["scheduled_as"]:
             violate("an id is taken once", "%s was scheduled over", name)
         if (old["state"], new["state"]) not in _STEPS and (old["state"] != new["state"] or _differs(old, new)):
             violate("only allowed steps", "%s went from %s to %s", name, old["state"], new["state"])
-        if new["charged"] > json.loads(new["retry"])["max_attempts"] + 1:
-            violate("attempts are limited", "%s is charged %d", name, new["charged"])
         self._numbered(old, new, now)
         self._accounted(new)
         if old["state"] != "running" and new["state"] == "running":
@@ -178,6 +190,18 @@ class Rows:
             self._waits(old, new, now)
         elif new["state"] != old["state"] or new["cancel_requested"] != old["cancel_requested"]:
             self._ends(old, new, now)
+
+    def _begins(self, name: str, incarnation: str) -> None:
+        """A job is new. Without history, one that is long forgotten may come again, and is new all the same."""
+        key = name, incarnation
+        if key in self._sent:
+            self._journal.count("jobs that came again")
+            self._journal.runs.pop(name, None)
+            self._succeeded.discard(key)
+            for numbers in (self._fence, self._unavailable, self._refunds):
+                numbers.pop(key, None)
+            self._refunded = {refund for refund in self._refunded if refund[:2] != key}
+        self._sent[key] = set()
 
     def _numbered(self, old: Row, new: Row, now: int) -> None:
         claimed = (old["state"], new["state"]) == ("pending", "running")
@@ -189,31 +213,30 @@ class Rows:
             )
         if claimed:
             self._claimed[new["id"], new["attempt"]] = new["incarnation"]
+            sent = self._sent[new["id"], new["incarnation"]]
+            sent.add(new["attempt"])
+            if max(len(sent), new["charged"]) > self.retries(new["id"]) + 1:
+                self._journal.violate("attempts are limited", "%s has %s, charged %d", new["id"], sent, new["charged"])
             self._first_claimed.setdefault(new["id"], self._platform.clock.steady())
             if now < old["due"]:
                 self._journal.violate("never early", "%s was claimed %d ms early", new["id"], old["due"] - now)
 
     def _travels(self, old: Row, new: Row) -> None:
         """Who travels together: neither too many, nor what costs more than one call, nor who may harm the others."""
-        carried = self._platform.storage.rows.execute(
-            """
-            SELECT count(*) AS jobs, count(DISTINCT coalesce(shard_key, 'default')) AS shards,
-                sum(kind = 'mutation') AS mutations
-            FROM json_each((SELECT jobs FROM dispatches WHERE id = ?)) JOIN jobs ON jobs.id = value
-            """,
-            new["dispatch"],
-        )[0]
-        name, mutations = new["id"], carried["mutations"] or 0
-        if carried["jobs"] < 2:
+        dispatch = self._tables.dispatches.get(new["dispatch"])
+        carried = [self._last[job] for job in json.loads(dispatch["jobs"])] if dispatch else []
+        name, mutations = new["id"], sum(job["kind"] == "mutation" for job in carried)
+        if len(carried) < 2:
             return
         self._journal.count("jobs in company")
-        if mutations not in (0, carried["jobs"]) or (mutations and carried["shards"] > 1):
-            self._journal.violate("what travels together goes together", "%s does not: %s", name, carried)
-        if carried["jobs"] > (self._sizes.mutations if mutations else self._sizes.actions):
-            self._journal.violate("a dispatch carries what it may", "%d travel with %s", carried["jobs"], name)
+        shards = {job["shard_key"] or "default" for job in carried}
+        if mutations not in (0, len(carried)) or (mutations and len(shards) > 1):
+            self._journal.violate("what travels together goes together", "%s does not: %s", name, dispatch)
+        if len(carried) > (self._sizes.mutations if mutations else self._sizes.actions):
+            self._journal.violate("a dispatch carries what it may", "%d travel with %s", len(carried), name)
         last = new["charged"] > json.loads(new["retry"])["max_attempts"]
         if old["alone"] or last or old["refunded_at"] is not None or old["cut_offs"] > 1:
-            self._journal.violate("who may harm others travels alone", "%s does not: %s", name, carried)
+            self._journal.violate("who may harm others travels alone", "%s does not: %s", name, dispatch)
 
     def _accounted(self, row: Row) -> None:
         """What was charged is what was recorded, and the attempt that runs."""
@@ -236,12 +259,13 @@ class Rows:
                 self._journal.violate("a redrive is a new incarnation", "%s kept its old one", name)
             return
         if old["state"] == "pending":
-            self._recorded(new, now)
+            self._recharged(new, now)
             return
         if old["cancel_requested"]:
             self._journal.violate("a canceled job is not retried", "%s is pending again", name)
         if new["charged"] < old["charged"]:
             self._refunded.add((*key, new["attempt"]))
+            self._sent[key].discard(new["attempt"])
             self._refunds[key] += 1
             if self._journal.started(*key, new["attempt"]):
                 self._journal.violate("what ran is not refunded", "%s #%d was", name, new["attempt"])
@@ -252,19 +276,37 @@ class Rows:
         else:
             self._unavailable.setdefault(key, now)
 
+    def _recharged(self, new: Row, now: int) -> None:
+        """The refund of a job that waits is taken back: its origin takes others."""
+        self._sent[new["id"], new["incarnation"]].add(new["attempt"])
+        self._recorded(new, now)
+
     def _ends(self, old: Row, new: Row, now: int) -> None:
-        name, state, number = new["id"], new["state"], new["attempt"]
+        name, state = new["id"], new["state"]
         if state in ("canceled", "running"):
             self.landed += old["state"] == "pending" or state == "running"
         elif old["cancel_requested"]:
             self._journal.violate("a canceled job ends canceled", "%s ended %s", name, state)
-        if state == "succeeded" and self._journal.outcome(name, new["incarnation"], number) != "ok":
-            self._journal.violate("only what succeeded is a success", "%s #%d did not", name, number)
         if state == "succeeded":
-            self.succeeded(new)
+            if new["ended"] is None and self._history:
+                self._journal.violate("history is kept", "%s is only remembered", name)
+            if new["ended"] is None:
+                self.remembered[name] = now + KNOWN_MS
+                self._journal.count("jobs that are only remembered")
+            self._succeeds(new)
         if state == "dead":
+            if old["state"] == "pending":
+                self._recharged(new, now)
             self._dies(new, now)
         self.ended += new["ended"] is not None
+
+    def _succeeds(self, row: Row) -> None:
+        name, number = row["id"], row["attempt"]
+        if self._journal.outcome(name, row["incarnation"], number) != "ok":
+            self._journal.violate("only what succeeded is a success", "%s #%d did not", name, number)
+        self._succeeded.add((name, row["incarnation"]))
+        self.ended += row["ended"] is None
+        self.succeeded(row)
 
     def withdrawn(self, job_id: str) -> None:
         """The object was handed the cancel of a job by a shard: no later attempt may start."""
@@ -279,7 +321,8 @@ class Rows:
             self._journal.violate("what is canceled is stored", "%s is %s", job_id, row["state"])
 
     def _dies(self, new: Row, now: int) -> None:
-        used_up = new["charged"] == json.loads(new["retry"])["max_attempts"] + 1
+        sent = self._sent[new["id"], new["incarnation"]]
+        used_up = len(sent) == new["charged"] == self.retries(new["id"]) + 1
         since = self._unavailable.get((new["id"], new["incarnation"]), now)
         if new["error_code"] in ("FUNCTION_NOT_FOUND", "INVALID_INPUT"):
             used_up = now - since >= UNAVAILABLE_PATIENCE_MS
@@ -289,7 +332,11 @@ class Rows:
             self._journal.violate("an outage kills no job", "%s died of one", new["id"])
         if not used_up:
             self._journal.violate(
-                "dead only when attempts are used up", "%s died of %s too early", new["id"], new["error_code"]
+                "dead only when attempts are used up",
+                "%s died of %s after %s",
+                new["id"],
+                new["error_code"],
+                sent,
             )
 
     def _recorded(self, row: Row, now: int) -> None:
@@ -326,7 +373,8 @@ class Rows:
         """A function begins to run."""
         violate = self._journal.violate
         name, number, incarnation = run.attempt.job, run.attempt.number, run.attempt.incarnation
-        early = run.started < run.attempt.scheduled_for
+        # one that was refused and is tried again, is tried at once
+        early = run.started < run.attempt.scheduled_for and name not in self.refused
         if early and not self._platform.clock.jumped_since(self._first_claimed.get(name, 0)):
             violate("never early", "%s ran %d ms early", name, run.attempt.scheduled_for - run.started)
         if self._claimed.get((name, number)) != incarnation:
@@ -335,8 +383,7 @@ class Rows:
             violate("nothing runs after it was canceled", "%s #%d does", name, number)
         if (name, incarnation, number) in self._refunded:
             violate("what is refunded never runs", "%s #%d does", name, number)
-        row = self._last.get(name)
-        if row and row["incarnation"] == incarnation and row["state"] == "succeeded":
+        if (name, incarnation) in self._succeeded:
             violate("what succeeded does not run again", "%s #%d does", name, number)
         for earlier in self._journal.runs.get(name, ()):
             if earlier.attempt.number == number and earlier.attempt.incarnation == incarnation:

@@ -26,6 +26,26 @@ from .journal import Journal
 __all__ = ["SchedulerObject"]
 
 
+class WatchedDispatcher(Dispatcher):
+    """Says whether it is claiming: what it has claimed is not under way before the end of that."""
+
+    claiming = False
+
+    def run_pass(self) -> None:
+        self.claiming = True
+        try:
+            super().run_pass()
+        finally:
+            self.claiming = False
+
+    def _fill(self) -> None:
+        self.claiming = True
+        try:
+            super()._fill()
+        finally:
+            self.claiming = False
+
+
 class SchedulerObject:
     """One life of the object.
 
@@ -40,6 +60,7 @@ class SchedulerObject:
         mint: mints ids.
         journal: learns what it was asked, and what should never come up.
         sizes: the most that one dispatch carries.
+        history: whether jobs that have succeeded are kept.
     """
 
     def __init__(
@@ -55,6 +76,7 @@ class SchedulerObject:
         mint: Callable[[], str],
         journal: Journal,
         sizes: BatchSizes,
+        history: bool,
     ) -> None:
         self._store = store
         migrate(store)
@@ -70,12 +92,15 @@ class SchedulerObject:
             random=random,
             mint_id=mint,
             sizes=sizes,
+            history=history,
         )
-        self.dispatcher = Dispatcher(
+        self.dispatcher = WatchedDispatcher(
             self.engine, transport, clock=clock, log=lambda text: journal.note("scheduler: %s", text)
         )
         self.asked: tuple[str, str] | None = None
         """The call that is being served, and its job."""
+        self.wanted = JobFilter()
+        """Which jobs are meant by the call that changes many."""
         self.engine.resume(clock())
 
     async def alarm(self) -> None:
@@ -84,7 +109,6 @@ class SchedulerObject:
             self.dispatcher.run_pass()
         except Exception as error:  # noqa: BLE001
             self._journal.violate("no pass raises", "the alarm's pass raised %r", error)
-        finally:
             self.engine.rearm(self._clock())
 
     async def begin(self, dispatch_id: str) -> bool:
@@ -143,8 +167,12 @@ class SchedulerObject:
     async def change_many(self, text: str) -> str:
         def work() -> dict[str, Any]:
             asked = decode_json(text)
-            wanted = JobFilter.from_dict(asked.pop("filter"))
-            return self.engine.change_many(wanted=wanted, now=self._clock(), **asked).to_dict()
+            wanted = self.wanted = JobFilter.from_dict(asked.pop("filter"))
+            changed = self.engine.change_many(wanted=wanted, now=self._clock(), **asked)
+            if asked["change"] == "cancel" and not asked["dry_run"]:
+                for job_id in changed.ids:
+                    self._journal.on_cancel(job_id)
+            return changed.to_dict()
 
         return self._answer("change_many", "", work)
 

@@ -12,6 +12,7 @@ from lunorash.contexts import MutationContext
 from lunorash.errors import LunoraError, UnavailableError
 from lunorash.functions import FunctionTable, register
 from lunorash.scheduler.client import Scheduler
+from lunorash.scheduler.deadlines import Deadlines
 from lunorash.scheduler.options import RunOptions
 from lunorash.scheduler.retry import RetryPolicy
 from lunorash.scheduler.store import Row
@@ -69,6 +70,13 @@ async def _order(ctx: Mutation, id: str | None = None, delay: int = 0) -> str:  
     return await ctx.scheduler.run_after(delay, "app:ok", {"ms": 5}, RunOptions(id=id))
 
 
+async def _ask(ctx: Mutation) -> bool:
+    """Have an effect, and ask the SchedulerDO something: the effect is undone, and had when the answer is there."""
+    assert ctx.job is not None
+    ctx.db.execute("INSERT INTO effects VALUES (?, ?)", ctx.job.id, ctx.job.incarnation)
+    return await ctx.scheduler.get(ctx.job.id) is not None
+
+
 async def _withdraw(ctx: Mutation, id: str) -> None:  # noqa: A002
     """Cancel what was ordered."""
     ctx.db.execute("INSERT OR IGNORE INTO withdrawals VALUES (?)", id)
@@ -81,10 +89,17 @@ async def _elsewhere(_: object, ms: int) -> None:
 
 _FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "shard:apply": _apply,
+    "shard:ask": _ask,
     "shard:garble": _garble,
     "shard:order": _order,
     "shard:withdraw": _withdraw,
 }
+
+_TABLE: Final = FunctionTable(
+    {path: register(function, kind="mutation", internal=True) for path, function in _FUNCTIONS.items()}
+    | {"app:ok": register(_elsewhere, kind="action", internal=True)}
+)
+"""Made once: it takes a while to find out what functions take."""
 
 
 class ShardObject:
@@ -116,6 +131,7 @@ class ShardObject:
         self._journal = journal
         self._failures = 0
         self._sending = asyncio.Lock()
+        self._deadlines = Deadlines()
         self._shard = Shard(store, functions, ready=lambda: None, wake=lambda now: platform.set_alarm(now + _REPAIR_MS))
 
     async def mutate(self, text: str) -> str:
@@ -130,6 +146,7 @@ class ShardObject:
             for _ in calls:
                 self._journal.count("mutations in company")
             raised = self._shard.mutate_many(calls, self._round)
+            self._journal.counts["questions in company"] += sum(isinstance(one, NeedsAnswerError) for one in raised)
             await self._hand_over()
             return [_outcome(error) for error in raised]
 
@@ -166,7 +183,7 @@ class ShardObject:
     async def _send_outbox(self) -> None:
         async with self._sending:
             while rows := self._shard.outbox.page():
-                async with asyncio.timeout(_SEND_TIMEOUT_S):
+                async with self._deadlines.within(_SEND_TIMEOUT_S):
                     accepted = await self._scheduler.accept(self._platform.name, rows)
                 self._store.transaction(lambda accepted=accepted: self._forget(accepted))  # type: ignore[misc]
 
@@ -224,10 +241,7 @@ class SimulatedShards:
         self._journal = journal
         self._scheduler = scheduler
         self._random = Random(f"shards {seed}")  # noqa: S311 - it has to replay
-        self.functions = FunctionTable(
-            {path: register(function, kind="mutation", internal=True) for path, function in _FUNCTIONS.items()}
-            | {"app:ok": register(_elsewhere, kind="action", internal=True)}
-        )
+        self.functions = _TABLE
         self.platforms = {key: self._platform(key, loop, clock) for key in SHARD_KEYS}
         self.client = Shards(self)
         self.withdrawn: Callable[[str], None] = lambda _: None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import heapq
+import itertools
 from collections.abc import Callable, Coroutine, Generator
 from contextvars import Context
 from typing import Any, TypeVar
@@ -35,7 +36,6 @@ class VirtualLoop(asyncio.BaseEventLoop):
     """
 
     _ready: Any
-    _scheduled: list[Any]
     _timer_cancelled_count: int
 
     def __init__(self, shuffle: Callable[[list[Any]], None]) -> None:
@@ -43,6 +43,9 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self._elapsed = 0.0
         self._shuffle = shuffle
         self._steps = 0
+        self._timers: list[tuple[float, int, Any]] = []
+        """By their time and number, since tuples compare faster than timers do."""
+        self._numbers = itertools.count()
 
     @property
     def steps(self) -> int:
@@ -52,6 +55,27 @@ class VirtualLoop(asyncio.BaseEventLoop):
     def time(self) -> float:
         """Seconds since the beginning."""
         return self._elapsed
+
+    def call_soon(self, callback: Callable[..., object], *args: Any, context: Context | None = None) -> asyncio.Handle:  # type: ignore[override]
+        """Do something in the next turn."""
+        handle = asyncio.Handle(callback, args, self, context)
+        self._ready.append(handle)
+        return handle
+
+    def call_later(  # type: ignore[override]
+        self, delay: float, callback: Callable[..., object], *args: Any, context: Context | None = None
+    ) -> asyncio.TimerHandle:
+        """Do something after so many seconds."""
+        return self.call_at(self._elapsed + delay, callback, *args, context=context)
+
+    def call_at(  # type: ignore[override]
+        self, when: float, callback: Callable[..., object], *args: Any, context: Context | None = None
+    ) -> asyncio.TimerHandle:
+        """Do something at a time."""
+        timer: Any = asyncio.TimerHandle(when, callback, args, self, context)
+        heapq.heappush(self._timers, (when, next(self._numbers), timer))
+        timer._scheduled = True
+        return timer  # type: ignore[no-any-return]
 
     def create_task(
         self,
@@ -71,13 +95,13 @@ class VirtualLoop(asyncio.BaseEventLoop):
         """There are no other threads to be woken by."""
 
     def _run_once(self) -> None:
-        scheduled, ready = self._scheduled, self._ready
-        if self._timer_cancelled_count > _MANY_CANCELLED and self._timer_cancelled_count * 2 > len(scheduled):
-            self._scheduled = scheduled = [timer for timer in scheduled if not timer._cancelled]
-            heapq.heapify(scheduled)
+        ready = self._ready
+        if self._timer_cancelled_count > _MANY_CANCELLED and self._timer_cancelled_count * 2 > len(self._timers):
+            self._timers = [timer for timer in self._timers if not timer[2]._cancelled]
+            heapq.heapify(self._timers)
             self._timer_cancelled_count = 0
         if not ready:
-            self._jump(scheduled)
+            self._jump()
         self._steps += len(ready)
         if self._steps > _MOST_STEPS:
             raise Endless
@@ -89,15 +113,16 @@ class VirtualLoop(asyncio.BaseEventLoop):
             if process is None or process.alive:
                 handle._run()
 
-    def _jump(self, scheduled: list[Any]) -> None:
+    def _jump(self) -> None:
+        timers = self._timers
         due: list[Any] = []
-        while scheduled and (not due or scheduled[0]._when <= self._elapsed):
-            timer = heapq.heappop(scheduled)
+        while timers and (not due or timers[0][0] <= self._elapsed):
+            when, _, timer = heapq.heappop(timers)
             timer._scheduled = False
             if timer._cancelled:
                 self._timer_cancelled_count -= 1
                 continue
-            self._elapsed = max(self._elapsed, timer._when)
+            self._elapsed = max(self._elapsed, when)
             due.append(timer)
         if not due:
             raise Deadlock

@@ -2,35 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
-from lunorash.scheduler.engine import DEAD_RETENTION_MS, KEEP_AWAKE_MS, MAX_OPEN_DISPATCHES, RETENTION_MS
-from lunorash.scheduler.store import Row
+from lunorash.scheduler.engine import DEAD_RETENTION_MS, KEEP_AWAKE_MS, MAX_OPEN_DISPATCHES, RETENTION_MS, TOMBSTONE_MS
 
 from .journal import Journal
 from .platform import Platform
+from .pools import Pools
 from .rows import Rows
 from .scheduler_object import SchedulerObject
+from .tables import Change, Tables
 
 __all__ = ["Wakes"]
 
 _OVERSLEPT_MS: Final = 5_000
 _PROBES_MS: Final = 48_000
-_WAITING: Final = """
-SELECT
-    (SELECT count(*) FROM dispatches) AS open,
-    (SELECT min(lease) FROM dispatches) AS lease,
-    (SELECT count(*) FROM jobs WHERE state = 'running' AND dispatch NOT IN (SELECT id FROM dispatches)) AS limbo,
-    (
-        SELECT min(due) FROM jobs LEFT JOIN pools ON pools.name = jobs.pool LEFT JOIN (
-            SELECT pool AS busy, count(*) AS running FROM jobs WHERE state = 'running' AND pool IS NOT NULL GROUP BY 1
-        ) ON busy = jobs.pool
-        WHERE state = 'pending' AND (jobs.pool IS NULL OR NOT paused AND max_concurrency > coalesce(running, 0))
-    ) AS due,
-    (SELECT max(probe_at) FROM origins WHERE origin = ?) AS probe,
-    (SELECT min(ended) FROM jobs WHERE state IN ('succeeded', 'canceled') AND ended IS NOT NULL) AS finished,
-    (SELECT min(ended) FROM jobs WHERE state = 'dead' AND ended IS NOT NULL) AS dead
-"""
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """What there is to wake for."""
+
+    lease: int | None = None
+    """The earliest of the open dispatches."""
+    due: int | None = None
+    """When the next job may start."""
+    probe: int | None = None
+    """When the origin's breaker looks again."""
+    pruned: int | None = None
+    """When the next row is to go."""
 
 
 class Wakes:
@@ -39,18 +41,29 @@ class Wakes:
     Args:
         platform: whose alarm.
         journal: counts what happens.
-        rows: what there is to do.
+        tables: what waits.
+        pools: which of it may start.
+        rows: what there was to do.
         outages: how many there are.
     """
 
-    def __init__(self, platform: Platform[SchedulerObject], journal: Journal, rows: Rows, *, outages: int) -> None:
+    def __init__(
+        self,
+        platform: Platform[SchedulerObject],
+        journal: Journal,
+        tables: Tables,
+        pools: Pools,
+        rows: Rows,
+        *,
+        outages: int,
+    ) -> None:
         self._platform = platform
+        self._tables = tables
+        self._pools = pools
         self._outages = outages
         self._journal = journal
         self._rows = rows
-        self._waiting: Row = {}
-        self._looked_at: tuple[int, str | None] | None = None
-        """The version of the rows, and the origin, for which that was read."""
+        self._waiting = _Waiting()
         self._measured = 0
         self._was = False, False
         self._open_ms = 0
@@ -62,38 +75,70 @@ class Wakes:
         self._idle: tuple[int, int, int] | None = None
         """When the last pass was one that had nothing to do: the changes so far, the room, the time."""
 
-    def check(self, origin: str | None) -> None:
-        """After a transaction, a pass, or headers that came: is an alarm armed, and early enough?
+    def committed(self, changes: Mapping[str, Sequence[Change]], origin: str | None) -> None:
+        """After a transaction: find out what waits now.
 
         Args:
+            changes: what it did.
             origin: where the object sends dispatches.
         """
-        platform = self._platform
+        tables, waiting = self._tables, self._waiting
+        if "dispatches" in changes:
+            waiting.lease = min((row["lease"] for row in tables.dispatches.values()), default=None)
+            if len(tables.dispatches) > MAX_OPEN_DISPATCHES:
+                self._journal.violate("at most a hundred dispatches are open", "%d are", len(tables.dispatches))
+        if "jobs" in changes or "pools" in changes:
+            self._look_at_jobs()
+        if not changes.keys().isdisjoint(("jobs", "remembered", "tombstones")):
+            waiting.pruned = min(self._pruned(), default=None)
+        if "dispatches" in changes or "jobs" in changes:
+            self._look_for_limbo()
+        breaker = tables.origins.get(origin or "")
+        waiting.probe = breaker["probe_at"] if breaker else None
+        self._measure(len(tables.dispatches), origin is None, waiting.probe is not None)
+
+    def _look_at_jobs(self) -> None:
+        rooms: dict[str | None, bool] = {None: True}
+        due: int | None = None
+        for row in self._tables.jobs.values():
+            if row["state"] == "pending" and (due is None or row["due"] < due):
+                pool = row["pool"]
+                if pool not in rooms:
+                    rooms[pool] = self._pools.has_room(pool)
+                if rooms[pool]:
+                    due = row["due"]
+        self._waiting.due = due
+
+    def _pruned(self) -> Iterator[int]:
+        for row in self._tables.jobs.values():
+            if row["ended"] is not None:
+                yield row["ended"] + (DEAD_RETENTION_MS if row["state"] == "dead" else RETENTION_MS)
+        for row in self._tables.remembered.values():
+            yield row["until"]
+        for row in self._tables.tombstones.values():
+            yield row["called"] + TOMBSTONE_MS
+
+    def _look_for_limbo(self) -> None:
+        for row in self._tables.jobs.values():
+            if row["state"] == "running" and row["dispatch"] not in self._tables.dispatches:
+                self._journal.violate("what runs has a dispatch", "%s has none", row["id"])
+
+    def check(self) -> None:
+        """After a transaction, a pass, or headers that came: is an alarm armed, and early enough?"""
+        platform, waiting = self._platform, self._waiting
         if platform.object is None or platform.clock_is_new:
             return
         now = platform.now()
-        version = platform.storage.rows.version, origin
-        if self._looked_at != version:
-            self._waiting = platform.storage.rows.execute(_WAITING, origin or "")[0]
-            self._looked_at = version
-        waiting = self._waiting
-        open_dispatches: int = waiting["open"]
-        self._measure(open_dispatches, origin is None, waiting["probe"] is not None)
-        if open_dispatches > MAX_OPEN_DISPATCHES:
-            self._journal.violate("at most a hundred dispatches are open", "%d are", open_dispatches)
-        if waiting["limbo"]:
-            self._journal.violate("what runs has a dispatch", "%d jobs have none", waiting["limbo"])
         reasons: list[int] = []
-        if open_dispatches:
-            reasons.append(min(waiting["lease"], now + KEEP_AWAKE_MS))
-        room = min(platform.object.dispatcher.room(), MAX_OPEN_DISPATCHES - open_dispatches)
-        if waiting["due"] is not None and room > 0:
-            reasons.append(max(waiting["due"], waiting["probe"] or 0))
-        if waiting["finished"] is not None:
-            reasons.append(waiting["finished"] + RETENTION_MS)
-        if waiting["dead"] is not None:
-            reasons.append(waiting["dead"] + DEAD_RETENTION_MS)
-        if not reasons or platform.firing:
+        if waiting.lease is not None:
+            reasons.append(min(waiting.lease, now + KEEP_AWAKE_MS))
+        if waiting.due is not None:
+            open_dispatches = len(self._tables.dispatches)
+            if min(platform.object.dispatcher.room(), MAX_OPEN_DISPATCHES - open_dispatches) > 0:
+                reasons.append(max(waiting.due, waiting.probe or 0))
+        if waiting.pruned is not None:
+            reasons.append(waiting.pruned)
+        if not reasons or platform.firing or platform.object.dispatcher.claiming:
             return
         latest = max(min(reasons), now + 1)
         armed = platform.storage.alarm

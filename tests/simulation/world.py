@@ -26,6 +26,7 @@ from .rows import Rows
 from .scenario import Scenario
 from .scheduler_object import SchedulerObject
 from .shards import SimulatedShards
+from .tables import Tables
 from .virtual_loop import Deadlock, Endless, VirtualLoop
 from .wakes import Wakes
 from .worker import ORIGIN, Worker
@@ -52,6 +53,7 @@ class World:
         self._engine_random = random.Random(f"engine {seed}")  # noqa: S311
         self._ids = itertools.count(1)
         sizes = random.Random(f"sizes {seed}")  # noqa: S311
+        self._history = random.Random(f"history {seed}").random() < 0.7  # noqa: S311
         self._sizes = sizes.choice((BatchSizes(), BatchSizes(), BatchSizes(mutations=4, actions=2), _ONE_BY_ONE))
         self.loop = VirtualLoop(self._shuffler.shuffle)
         self.loop.set_exception_handler(self._unexpected)
@@ -68,13 +70,25 @@ class World:
         )
         self.worker = Worker(self.loop, self.platform, self.faults, self.journal, self.shards)
         self.network = Network(self.platform, self.journal, faults=self.faults, deliver=self.worker.receive)
-        self.rows = Rows(self.platform, self.journal, self.network, steady=self.faults.steady, sizes=self._sizes)
-        self.wakes = Wakes(self.platform, self.journal, self.rows, outages=len(self.faults.outages))
-        self.pools = Pools(self.platform, self.journal)
+        self.tables = tables = Tables(self.platform.storage.rows)
+        self.rows = Rows(
+            self.platform,
+            self.journal,
+            self.network,
+            tables,
+            steady=self.faults.steady,
+            sizes=self._sizes,
+            history=self._history,
+        )
+        self.pools = Pools(self.platform, self.journal, tables)
+        outages = len(self.faults.outages)
+        self.wakes = Wakes(self.platform, self.journal, tables, self.pools, self.rows, outages=outages)
         self.journal.on_start = self._starts
         self.rows.succeeded = self.shards.succeeded
         self.shards.withdrawn = self.rows.withdrawn
         self.clients = Clients(seed, self.platform, self.faults, self.journal, self.shards, scenario.jobs)
+        self.rows.retries = self.clients.retries
+        self.pools.caps = self.clients.caps
         self.platform.build = self._build
         self.platform.watch = self._watch
         self.platform.passed = self.wakes.passed
@@ -149,7 +163,9 @@ class World:
 
     async def _repeat(self, kind: Kind, mean: float, work: Callable[[], None]) -> None:
         while mean:
-            await asyncio.sleep(self.faults.wait(mean, kind))
+            # ever more seldom, since some clients wait for days
+            late = self.loop.time() - self.faults.horizon
+            await asyncio.sleep(self.faults.wait(max(mean, late / 5), kind))
             if self.faults.chance(kind, 1):
                 work()
 
@@ -213,7 +229,7 @@ class World:
             self.journal.violate("no job is lost", "%s was committed and is nowhere", order)
         for order in self.clients.ordered - orders:
             self.journal.violate("no job is lost", "%s was answered and is not committed", order)
-        for order in stored - orders - {plan.id for plan in self.clients.plans}:
+        for order in stored - orders - {plan.id for plan in self.clients.plans} - self.rows.refused:
             self.journal.violate("what is rolled back was never asked for", "%s is there", order)
         for plan in self.clients.plans:
             if plan.acknowledged and plan.id not in stored and plan.id not in self.rows.gone:
@@ -222,18 +238,16 @@ class World:
     async def _walk(self) -> None:
         """The pages show every job once."""
         listed = [job.id async for job in self.clients.scheduler.walk(states=ALL_STATES)]
-        if sorted(listed) != sorted(row["id"] for row in self.rows):
+        if sorted(listed) != sorted(row["id"] for row in self.rows if row["id"] not in self.rows.remembered):
             self.journal.violate("pages show every job once", "they show %s", listed)
 
     def _expect(self) -> None:
         """Without faults every job runs exactly as often as it has to."""
         if self.faults.mood not in ("calm", "crowd") or self.faults.deploy_every or self.faults.rollouts:
             return
-        for row in self.rows:
-            runs = self.journal.runs.get(row["id"], [])
-            needless = len(runs) > 1 and all(run.outcome == "ok" for run in runs)
-            if needless:
-                self.journal.violate("in calm weather a job runs once", "%s ran %d times", row["id"], len(runs))
+        for job, runs in self.journal.runs.items():
+            if len(runs) > 1 and all(run.outcome == "ok" for run in runs):
+                self.journal.violate("in calm weather a job runs once", "%s ran %d times", job, len(runs))
 
     async def _prune(self) -> None:
         """After their retention all rows are gone, and nothing wakes any more."""
@@ -244,7 +258,7 @@ class World:
         rows = self.platform.storage.rows
         counts = {
             table: rows.execute(f"SELECT count(*) AS n FROM {table}")[0]["n"]
-            for table in ("jobs", "dispatches", "attempts", "tombstones", "origins")
+            for table in ("jobs", "dispatches", "attempts", "tombstones", "remembered", "origins")
         }
         origins = counts.pop("origins")
         if any(counts.values()) or origins > 1:
@@ -258,7 +272,7 @@ class World:
 
     def _build(self, store: ObjectStore, process: Process) -> SchedulerObject:
         origin = self._origin
-        transport = SimulatedTransport(self.network, process, origin or "", room_changed=self._room_changed)
+        transport = SimulatedTransport(self.network, process, origin or "", room_changed=self.wakes.check)
         return SchedulerObject(
             store,
             set_alarm=self.platform.set_alarm,
@@ -270,6 +284,7 @@ class World:
             mint=lambda: f"m{next(self._ids)}",
             journal=self.journal,
             sizes=self._sizes,
+            history=self._history,
         )
 
     def _starts(self, run: Run) -> None:
@@ -277,12 +292,12 @@ class World:
         self.pools.starts(run)
 
     def _watch(self) -> None:
-        self.rows.committed()
-        self.pools.check()
-        self.wakes.check(self._origin)
-
-    def _room_changed(self) -> None:
-        self.wakes.check(self._origin)
+        changes = self.tables.look()
+        if changes:
+            self.rows.committed(changes.get("jobs", ()))
+            self.pools.check(changes)
+        self.wakes.committed(changes, self._origin)
+        self.wakes.check()
 
     def _unexpected(self, _: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         if not isinstance(context.get("exception"), Crash):

@@ -15,8 +15,10 @@ from lunorash.scheduler.alarm import Alarm
 from lunorash.scheduler.engine import Engine
 from lunorash.scheduler.job import Dispatch, NewJob, OutboxRow
 from lunorash.scheduler.job_filter import JobFilter
+from lunorash.scheduler.journal import Journal
 from lunorash.scheduler.schema import migrate
 from lunorash.scheduler.settings import read_origin, read_secrets
+from lunorash.scheduler.statistics import Statistics
 from lunorash.scheduler.store import SqliteStore
 
 __all__ = ["ADMIN_TOKEN", "NOW", "ORIGIN", "SECRET", "Namespace", "SchedulerObject", "environment"]
@@ -48,8 +50,15 @@ class SchedulerObject:
         migrate(self.store)
         self.alarm = Alarm(lambda _at: None, lambda: None)
         self._minted = 0
+        self.statistics_kept = Statistics(self.store)
         self.engine = Engine(
-            self.store, self.alarm, origin=ORIGIN, room=lambda: 6, random=lambda: 0.0, mint_id=self._mint
+            self.store,
+            self.alarm,
+            origin=ORIGIN,
+            room=lambda: 6,
+            random=lambda: 0.0,
+            mint_id=self._mint,
+            journal=Journal(counting=self.statistics_kept),
         )
         self.engine.resume(self.now)
         self.calls: Counter[str] = Counter()
@@ -136,10 +145,18 @@ class SchedulerObject:
         return self._answer("dead_groups", lambda: finding.dead_groups(self.store))
 
     async def status(self) -> str:
+        return self._answer("status", self._status)
+
+    def _status(self) -> dict[str, Any]:
+        return listing.status(self.store, self.engine.breaker, ORIGIN, now=self.now, alarm=self.alarm.armed)
+
+    async def metrics(self, text: str) -> str:
         return self._answer(
-            "status",
-            lambda: listing.status(self.store, self.engine.breaker, ORIGIN, now=self.now, alarm=self.alarm.armed),
+            "metrics", lambda: {"pools": self.statistics_kept.totals(self.now), "status": self._status()}
         )
+
+    async def statistics(self, text: str) -> str:
+        return self._answer("statistics", lambda: self.statistics_kept.minutes(now=self.now, **decode_json(text)))
 
     async def pool(self, text: str) -> str:
         def work() -> dict[str, Any] | None:

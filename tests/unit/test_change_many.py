@@ -81,7 +81,7 @@ def test_references_and_instants_are_kept_as_they_are_stored() -> None:
         ({"due_from": datetime(2026, 1, 1)}, "due_from: the datetime"),  # noqa: DTZ001
         ({"ended_before": timedelta(1)}, "ended_before: the instant is a timedelta"),
         ({"target": 5}, "the target 5"),
-        ({"state": "done"}, "state is 'done'; it must be one of pending, running, dead"),
+        ({"state": "done"}, "state is 'done'; it must be one of pending, running, succeeded, dead, canceled"),
         ({"id_prefix": "a b"}, "id_prefix is 'a b'; no id begins so"),
         ({"pool": "-"}, "the pool '-' cannot be used"),
         ({"error": ""}, "error is ''; it must be a string of 1 to 256 characters"),

@@ -50,7 +50,7 @@ async def _lines(answer: HttpAnswer) -> list[dict[str, Any]]:
         written.append(line)
 
     await answer.stream(write)
-    return [json.loads(line) for line in written]
+    return [json.loads(line) for line in b"".join(written).splitlines()]
 
 
 async def test_a_dispatch_begins_runs_and_is_answered_in_lines() -> None:

@@ -37,8 +37,9 @@ class _Body:
         self._lines = lines
         self.closed = 0
 
-    def lines(self) -> AsyncIterator[str]:
-        return self._lines
+    async def lines(self) -> AsyncIterator[list[str]]:
+        async for line in self._lines:
+            yield [line]
 
     async def close(self) -> None:
         self.closed += 1

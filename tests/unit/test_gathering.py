@@ -179,7 +179,7 @@ async def _outcomes(namespace: Any, *attempts: ReceivedAttempt) -> dict[str, Res
         runnable, context=lambda one: one, log=print, together=Gathering(table, shards)
     )
     await receiver.answer(attempts, write)
-    told = [read_line(line.decode()) for line in lines]
+    told = [read_line(line) for line in b"".join(lines).decode().splitlines()]
     return {result.job: result for results in told if isinstance(results, Results) for result in results.as_results()}
 
 

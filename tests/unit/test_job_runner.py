@@ -61,7 +61,7 @@ class _Worker:
 
         receiver: Receiver[ReceivedAttempt] = Receiver(self.runner, context=lambda one: one, log=print)
         await receiver.answer([attempt], write)
-        told = read_line(lines[0].decode())
+        told = read_line(lines[0].decode().splitlines()[0])
         assert isinstance(told, Results)
         (result,) = told.as_results()
         return result

@@ -80,6 +80,7 @@ def test_a_dispatch_arrives_as_it_was_sent() -> None:
             "timeout_ms": 600_000,
             "shard_key": "tenant/42 ✓",
             "redrives": 1,
+            "traceparent": None,
         }
     ]
     assert type(dispatch.attempts[0].args["x"]) is float
@@ -296,8 +297,8 @@ def _split(chunks: Iterable[str]) -> tuple[list[str], str | None]:
     async def collect() -> tuple[list[str], str | None]:
         lines: list[str] = []
         try:
-            async for line in split_lines(_stream(chunks)):
-                lines.append(line)  # noqa: PERF401 - those before the error count too
+            async for some in split_lines(_stream(chunks)):
+                lines += some
         except LunoraError as error:
             return lines, error.code
         return lines, None

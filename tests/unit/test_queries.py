@@ -16,6 +16,7 @@ from lunorash.scheduler.bulk import Bulk
 from lunorash.scheduler.engine import Engine
 from lunorash.scheduler.job import Dispatch, NewJob, Result
 from lunorash.scheduler.job_filter import JobFilter
+from lunorash.scheduler.journal import Journal
 from lunorash.scheduler.pooling import Pooling
 from lunorash.scheduler.retry import DEFAULT_RETRY
 from lunorash.scheduler.schema import migrate
@@ -207,7 +208,7 @@ def test_no_statement_of_the_lists_goes_through_all_jobs(filled: SqliteStore) ->
                 finding.jobs(store, wanted, order, found["cursor"], 10)
         finding.count(store, wanted)
     assert finding.dead_groups(store)["groups"][0]["target"] == "m:f"
-    bulk = Bulk(store, Pooling(store), lambda: "i")
+    bulk = Bulk(store, Pooling(store), lambda: "i", Journal())
     for change in ("cancel", "redrive", "drop"):
         chosen = bulk.change(change, JobFilter(), NOW, cursor=None, limit=10, dry_run=True)
         bulk.change(change, JobFilter(ended_from=1), NOW, cursor=chosen.cursor, limit=10, dry_run=True)

@@ -34,7 +34,7 @@ class _Answer:
         if now >= self.readers_gone_at:
             await asyncio.Event().wait()  # neither fails nor completes
         assert line.endswith(b"\n")
-        self.written.append((now, read_line(line.decode())))
+        self.written += [(now, read_line(part)) for part in line.decode().splitlines()]
 
     def _context(self, attempt: ReceivedAttempt) -> Context:
         context = context_of(attempt, env=SimpleNamespace(NAME="value"))

@@ -16,6 +16,7 @@ from lunorash.scheduler.settings import (
     decode_secret,
     read_batch_sizes,
     read_history,
+    read_log,
     read_origin,
     read_secrets,
 )
@@ -210,3 +211,18 @@ def test_another_word_for_history_is_refused(value: str) -> None:
     with pytest.raises(LunoraError, match="keep") as raised:
         check_settings(env)
     assert raised.value.code == "HISTORY_INVALID"
+
+
+@pytest.mark.parametrize(
+    ("value", "level"), [(None, "all"), ("", "all"), (" all\n", "all"), ("problems", "problems"), ("off", "off")]
+)
+def test_the_log_tells_all_unless_it_is_said(value: str | None, level: str) -> None:
+    assert read_log(_env(LUNORA_LOG=value)) == level
+
+
+@pytest.mark.parametrize("value", ["ALL", "none", "0", "all off", "debug"])
+def test_another_word_for_the_log_is_refused_before_anything_is_scheduled(value: str) -> None:
+    env = _env(LUNORA_ORIGIN_URL="https://a.example", LUNORA_SCHEDULER_SECRET=_GOOD, LUNORA_LOG=value)
+    with pytest.raises(LunoraError, match="problems") as raised:
+        check_settings(env)
+    assert raised.value.code == "LOG_INVALID"

@@ -8,15 +8,14 @@ from typing import Any, Final, Literal
 
 import tomlkit
 from packaging.requirements import InvalidRequirement, Requirement
-from packaging.utils import canonicalize_name
 from tomlkit.exceptions import TOMLKitError
 
+from lunorash.codegen.dependency import LIBRARY, leaves_open, names_of
 from lunorash.codegen.whole_files import replace_file
 from lunorash.errors import LunoraError
 
 __all__ = ["LIBRARY", "Dependency", "add_dependency", "needed_dependency"]
 
-LIBRARY: Final = "lunorash"
 _FILE: Final = "pyproject.toml"
 _BY_HAND: Final = f'add "{LIBRARY}" to the dependencies of your project by hand'
 
@@ -59,10 +58,9 @@ def needed_dependency(project: Path) -> Dependency:
     table: Any = document.get("project")
     if not isinstance(table, dict):
         return Dependency("missing", f"{_FILE} has no [project]; {_BY_HAND}")
-    if canonicalize_name(str(table.get("name", ""))) == LIBRARY:
+    if LIBRARY in names_of([table.get("name")]):
         return Dependency("present")
-    dynamic = table.get("dynamic")
-    if isinstance(dynamic, list) and "dependencies" in dynamic:
+    if leaves_open(table):
         return Dependency("missing", f"{_FILE} says that its dependencies are dynamic; {_BY_HAND}")
     declared: Any = table.get("dependencies")
     if declared is None:
@@ -98,8 +96,10 @@ def _names(declared: Any, path: Path) -> set[str]:
     if not isinstance(declared, list) or not all(isinstance(text, str) for text in declared):
         raise LunoraError("PYPROJECT_INVALID", f"{path}: [project] dependencies must be a list of texts")
     try:
-        return {canonicalize_name(Requirement(text).name) for text in declared}
+        for text in declared:
+            Requirement(text)
     except InvalidRequirement as error:
         raise LunoraError(
             "PYPROJECT_INVALID", f"{path}: [project] dependencies has what is no requirement: {error}"
         ) from None
+    return names_of(declared)

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
 
 from lunorash.codegen.diagnostics import Diagnostic
 
-__all__ = ["missing_dependency"]
+__all__ = ["LIBRARY", "leaves_open", "missing_dependency", "names_of"]
 
 _PYPROJECT: Final = "pyproject.toml"
-_DISTRIBUTION: Final = "lunorash"
+LIBRARY: Final = "lunorash"
+"""The distribution."""
+
+_BEGIN: Final = re.compile(r"\s*([A-Za-z0-9._-]+)", re.ASCII)
 _HEADER: Final = re.compile(r"\s*\[\s*project\s*\]")
 
 
@@ -36,20 +40,31 @@ def missing_dependency(project: Path) -> Diagnostic | None:
         _PYPROJECT,
         line,
         "DEPENDENCY_MISSING",
-        f"dependencies does not list {_DISTRIBUTION}, which the app imports, so it is missing wherever the project is "
-        f'installed anew; add "{_DISTRIBUTION}"',
+        f"dependencies does not list {LIBRARY}, which the app imports, so it is missing wherever the project is "
+        f'installed anew; add "{LIBRARY}"',
     )
+
+
+def names_of(requirements: Iterable[object]) -> set[str]:
+    """The distributions that requirements begin with, as indexes spell them; what is no text names none.
+
+    Example:
+        >>> sorted(names_of(["Lunorash[cli]>=0.1; python_version > '3'", "a_b.c"]))
+        ['a-b-c', 'lunorash']
+    """
+    found = (_BEGIN.match(each) for each in requirements if isinstance(each, str))
+    return {re.sub(r"[-_.]+", "-", match[1]).lower() for match in found if match}
+
+
+def leaves_open(table: dict[str, Any]) -> bool:
+    """Whether a project leaves to its build backend what it depends on."""
+    dynamic = table.get("dynamic")
+    return isinstance(dynamic, list) and "dependencies" in dynamic
 
 
 def _lists_it(table: dict[str, Any]) -> bool:
     """Whether a project depends on the distribution, is it, or leaves open what it depends on."""
     dependencies, dynamic = table.get("dependencies", []), table.get("dynamic", [])
-    if not isinstance(dependencies, list) or not isinstance(dynamic, list) or "dependencies" in dynamic:
+    if not isinstance(dependencies, list) or not isinstance(dynamic, list) or leaves_open(table):
         return True
-    return any(_normalised(each) == _DISTRIBUTION for each in (table.get("name"), *dependencies))
-
-
-def _normalised(requirement: object) -> str:
-    """The distribution that a requirement begins with, as indexes spell it."""
-    match = re.match(r"\s*([A-Za-z0-9._-]+)", requirement, re.ASCII) if isinstance(requirement, str) else None
-    return re.sub(r"[-_.]+", "-", match[1]).lower() if match else ""
+    return LIBRARY in names_of([table.get("name"), *dependencies])

@@ -3,34 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Literal
 
 from lunorash.config.json_text import Insert
 from lunorash.config.scopes import Scope
 from lunorash.config.wrangler import Migration
 
-__all__ = ["declared_classes", "missing_declarations"]
+__all__ = ["Storage", "missing_declarations", "storage_of_classes"]
+
+Storage = Literal["sqlite", "key-value"]
+"""Where a Durable Object class keeps its data."""
 
 
-def declared_classes(migrations: Iterable[Migration | None]) -> set[str]:
-    """The classes that there are after all migrations, one after the other.
+def storage_of_classes(migrations: Iterable[Migration | None]) -> dict[str, Storage]:
+    """The classes that there are after all migrations, one after the other, and where each keeps its data.
 
     Args:
         migrations: in their order.
 
     Example:
-        >>> first = Migration(tag="v1", new_classes=["A", "B"])
-        >>> sorted(declared_classes([first, Migration(tag="v2", deleted_classes=["A"])]))
-        ['B']
+        >>> first = Migration(tag="v1", new_sqlite_classes=["A", "B"], new_classes=["C"])
+        >>> storage_of_classes([first, Migration(tag="v2", deleted_classes=["A"])])
+        {'C': 'key-value', 'B': 'sqlite'}
     """
-    declared: set[str] = set()
+    found: dict[str, Storage] = {}
     for migration in migrations:
         if migration is None:
             continue
-        renamed = migration.renamed_classes or []
-        declared -= {*(migration.deleted_classes or []), *(each.old for each in renamed if each.old)}
-        declared |= {*(migration.new_sqlite_classes or []), *(migration.new_classes or [])}
-        declared |= {each.to for each in (*renamed, *(migration.transferred_classes or [])) if each.to}
-    return declared
+        found |= dict.fromkeys(migration.new_classes or [], "key-value")
+        found |= dict.fromkeys(migration.new_sqlite_classes or [], "sqlite")
+        for renamed in migration.renamed_classes or []:
+            kept = found.pop(renamed.old or "", "sqlite")
+            found |= {renamed.to: kept} if renamed.to else {}
+        # the storage of what was taken over is declared in the Worker that it comes from
+        found |= dict.fromkeys((each.to for each in migration.transferred_classes or [] if each.to), "sqlite")
+        for name in migration.deleted_classes or []:
+            found.pop(name, None)
+    return found
 
 
 def missing_declarations(needed: Sequence[tuple[Scope, Sequence[str]]]) -> list[Insert]:
@@ -65,7 +74,7 @@ def _exports(scope: Scope, classes: Sequence[str]) -> list[Insert]:
 
 def _migration(scope: Scope, classes: Sequence[str]) -> list[Insert]:
     migrations = scope.section.migrations or []
-    declared = declared_classes(migrations)
+    declared = storage_of_classes(migrations)
     new = [name for name in classes if name not in declared]
     if not new:
         return []

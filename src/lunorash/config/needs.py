@@ -9,7 +9,7 @@ from typing import Final
 from lunorash.codegen import AppInstance, Diagnostic
 from lunorash.config.entry import ENTRY
 
-__all__ = ["Exports", "ObjectNeed", "object_needs"]
+__all__ = ["SCHEDULER", "SHARD", "Exports", "ObjectNeed", "object_needs"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,16 +31,15 @@ class ObjectNeed:
     line: int = 1
 
 
-_OWN: Final = (
-    ObjectNeed("SCHEDULER", "SchedulerDO", "from lunora._generated.scheduler import SchedulerDO"),
-    ObjectNeed("SHARD", "ShardDO", "ShardDO = app.ShardDO"),
-)
+SCHEDULER: Final = ObjectNeed("SCHEDULER", "SchedulerDO", "from lunora._generated.scheduler import SchedulerDO")
+SHARD: Final = ObjectNeed("SHARD", "ShardDO", "ShardDO = app.ShardDO")
 
 
 def object_needs(instances: Iterable[AppInstance]) -> list[ObjectNeed]:
     """The Durable Objects of an app: its scheduler, its shards, its agents."""
     return [
-        *_OWN,
+        SCHEDULER,
+        SHARD,
         *(
             ObjectNeed(agent.binding, agent.class_name, _import(agent), agent.file, agent.line)
             for agent in instances

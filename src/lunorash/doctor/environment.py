@@ -10,6 +10,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
+from pydantic import ValidationError
+
+from lunorash.config.migrations import Storage, storage_of_classes
+from lunorash.config.wrangler import Migration
+
 __all__ = ["INHERITED", "Environment", "environments"]
 
 INHERITED: Final = frozenset(
@@ -98,27 +103,15 @@ class Environment:
             if isinstance(written, dict) and isinstance(written.get("pattern"), str):
                 yield written
 
-    def storage_of_classes(self) -> dict[str, str]:
-        """The Durable Object classes that exist after all migrations: ``"sqlite"`` or ``"key-value"``, by their names.
+    def storage_of_classes(self) -> dict[str, Storage]:
+        """The Durable Object classes that exist, by their names: after all migrations, and by ``exports``.
 
         Example:
             >>> config = {"migrations": [{"tag": "v1", "new_classes": ["A"]}, {"tag": "v2", "deleted_classes": ["A"]}]}
             >>> Environment(None, config, config).storage_of_classes()
             {}
         """
-        found: dict[str, str] = {}
-        for migration in _list(self.get("migrations")):
-            if not isinstance(migration, dict):
-                continue
-            found |= dict.fromkeys(_list(migration.get("new_classes")), "key-value")
-            found |= dict.fromkeys(_list(migration.get("new_sqlite_classes")), "sqlite")
-            for renamed in _list(migration.get("renamed_classes")):
-                found[renamed.get("to")] = found.pop(renamed.get("from"), "sqlite")
-            for moved in _list(migration.get("transferred_classes")):
-                # its storage is declared in the Worker that it comes from
-                found[moved.get("to")] = "sqlite"
-            for name in _list(migration.get("deleted_classes")):
-                found.pop(name, None)
+        found = storage_of_classes(_migration(written) for written in _list(self.get("migrations")))
         exports = self.get("exports")
         for name, declared in exports.items() if isinstance(exports, dict) else ():
             # a class that was deleted, renamed or given away has no storage here
@@ -141,6 +134,14 @@ def environments(config: dict[str, Any]) -> tuple[Environment, ...]:
             for name, section in (named.items() if isinstance(named, dict) else ())
         ),
     )
+
+
+def _migration(written: Any) -> Migration | None:
+    """A migration; None for what is none, which wrangler refuses by itself."""
+    try:
+        return Migration.model_validate(written)
+    except ValidationError:
+        return None
 
 
 def _list(value: Any) -> list[Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from lunorash.config.needs import SCHEDULER, SHARD
 from lunorash.doctor.environment import Environment
 from lunorash.doctor.evidence import Evidence
 
@@ -54,10 +55,10 @@ def needs(evidence: Evidence) -> tuple[Need, ...]:
     """
     found = []
     if evidence.uses_scheduler:
-        found.append(Need("scheduler", "SCHEDULER", "SchedulerDO"))
+        found.append(Need("scheduler", SCHEDULER.binding, SCHEDULER.class_name))
     if evidence.has_app:
         if any(function.kind in _IN_A_SHARD for function in evidence.generation.functions):
-            found.append(Need("shard", "SHARD", "ShardDO"))
+            found.append(Need("shard", SHARD.binding, SHARD.class_name))
         found += [
             Need(instance.kind, instance.binding, instance.class_name) for instance in evidence.generation.instances
         ]

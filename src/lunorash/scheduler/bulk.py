@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 from lunorash.scheduler import queries
 from lunorash.scheduler.job import State
 from lunorash.scheduler.job_filter import Change, Changed, JobFilter, check_limit, states_to_change
+from lunorash.scheduler.journal import Event, Journal
 from lunorash.scheduler.pooling import Pooling
 from lunorash.scheduler.store import Row, Store
 from lunorash.scheduler.walking import Place, walk
@@ -31,12 +32,14 @@ class Bulk:
         store: where the rows are.
         pooling: hears of jobs that have changed.
         mint_id: mints incarnations.
+        journal: hears of them too.
     """
 
-    def __init__(self, store: Store, pooling: Pooling, mint_id: Callable[[], str]) -> None:
+    def __init__(self, store: Store, pooling: Pooling, mint_id: Callable[[], str], journal: Journal) -> None:
         self._store = store
         self._pooling = pooling
         self._mint_id = mint_id
+        self._journal = journal
 
     def change(
         self, change: Change, wanted: JobFilter, now: int, *, cursor: str | None, limit: int, dry_run: bool
@@ -68,7 +71,7 @@ class Bulk:
                 end = place
                 break
         if chosen and not dry_run:
-            self._apply(change, [row["id"] for row in chosen], now)
+            self._apply(change, chosen, now)
             for pool in {row["pool"] for row in chosen}:
                 self._pooling.changed(pool)
         return Changed(
@@ -83,20 +86,27 @@ class Bulk:
         """The jobs behind a place, each with its own, as far as their times may still be meant."""
         for state in states[states.index(place.state) :]:
             here = place if place.state == state else Place.before(state)
-            for row in walk(self._store, state, here.spot, wanted, "cancel_requested"):
+            for row in walk(self._store, state, here.spot, wanted, "incarnation, cancel_requested, traceparent"):
                 yield here.at(row), row
 
-    def _apply(self, change: Change, chosen: Sequence[str], now: int) -> None:
-        ids = json.dumps(chosen)
+    def _apply(self, change: Change, chosen: Sequence[Row], now: int) -> None:
+        ids = json.dumps([row["id"] for row in chosen])
         if change == "cancel":
             self._store.execute(queries.CANCEL_ALL_PENDING, now, ids)
             self._store.execute(queries.REQUEST_ALL_CANCELS, ids)
+            self._tell("canceled", (row for row in chosen if row["state"] == "pending"), now)
         elif change == "redrive":
-            incarnations = json.dumps({job_id: self._mint_id() for job_id in chosen})
-            self._store.execute(queries.REDRIVE_ALL, incarnations, now)
+            incarnations = {row["id"]: self._mint_id() for row in chosen}
+            self._store.execute(queries.REDRIVE_ALL, json.dumps(incarnations), now)
+            self._tell("redriven", ({**row, "incarnation": incarnations[row["id"]]} for row in chosen), now)
         else:
             self._store.execute(queries.DROP_ALL_DEAD, ids)
             self._store.execute(queries.DELETE_ATTEMPTS, ids)
+            self._tell("dropped", chosen, now)
+
+    def _tell(self, event: Event, jobs: Iterable[Row], now: int) -> None:
+        for job in jobs:
+            self._journal.happened(event, job, now)
 
 
 def _is_stopping(row: Row) -> bool:

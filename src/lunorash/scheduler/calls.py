@@ -12,6 +12,7 @@ from lunorash.refs import FunctionReference, Kind, Target, target_text
 from lunorash.scheduler.job import NewJob
 from lunorash.scheduler.options import Delay, Instant, RunOptions, delay_ms, instant_ms
 from lunorash.scheduler.retry import DEFAULT_RETRY
+from lunorash.traceparent import current_traceparent
 from lunorash.values import plain
 
 __all__ = ["MAX_CALLS", "MAX_CALLS_BYTES", "Catalog", "JobCall", "check_call", "check_options", "make_job", "make_jobs"]
@@ -143,6 +144,7 @@ def make_job(
         pool=options.pool,
         priority=options.priority,
         kind=_kind(target, text, catalog),
+        traceparent=current_traceparent(),
     ).to_dict()
 
 

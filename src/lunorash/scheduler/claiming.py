@@ -10,9 +10,11 @@ from lunorash.scheduler import queries
 from lunorash.scheduler.batching import BatchSizes, batches
 from lunorash.scheduler.breaker import Breaker
 from lunorash.scheduler.job import Attempt, Dispatch
+from lunorash.scheduler.journal import Journal
 from lunorash.scheduler.pooling import Pooling
 from lunorash.scheduler.settling import Settling
 from lunorash.scheduler.store import Row, Store
+from lunorash.traceparent import child_of
 
 __all__ = ["LEASE_MS", "UNCONFIGURED", "Claiming"]
 
@@ -29,7 +31,9 @@ class Claiming:
         breaker: says whether the origin may be called.
         pooling: says which jobs may start.
         settling: charges jobs that their origin refuses.
+        journal: hears of the attempts that start.
         mint_id: mints ids of dispatches.
+        mint_span: mints ids of spans.
         origin: where dispatches go; `UNCONFIGURED` if the deployment does not say.
         origin_problem: why there is none.
         sizes: the most that one dispatch carries.
@@ -41,8 +45,10 @@ class Claiming:
         breaker: Breaker,
         pooling: Pooling,
         settling: Settling,
+        journal: Journal,
         *,
         mint_id: Callable[[], str],
+        mint_span: Callable[[], str],
         origin: str,
         origin_problem: str,
         sizes: BatchSizes,
@@ -51,7 +57,9 @@ class Claiming:
         self._breaker = breaker
         self._pooling = pooling
         self._settling = settling
+        self._journal = journal
         self._mint_id = mint_id
+        self._mint_span = mint_span
         self._origin = origin
         self._origin_problem = origin_problem
         self._sizes = sizes
@@ -101,10 +109,16 @@ class Claiming:
         claimed = {row["id"]: row for row in self._store.execute(queries.CLAIM, dispatch_id, now, carried)}
         for job in jobs:
             self._pooling.changed(job["pool"])
-        return Dispatch(id=dispatch_id, attempts=tuple(_attempt(claimed[job_id]) for job_id in ids))
+        started = [claimed[job_id] for job_id in ids]
+        self._journal.started(started, dispatch_id, now)
+        return Dispatch(id=dispatch_id, attempts=tuple(self._attempt(job) for job in started))
+
+    def _attempt(self, job: Row) -> Attempt:
+        traceparent = job["traceparent"]
+        return _attempt(job, traceparent and child_of(traceparent, self._mint_span()))
 
 
-def _attempt(job: Row) -> Attempt:
+def _attempt(job: Row, traceparent: str | None) -> Attempt:
     return Attempt(
         job=job["id"],
         incarnation=job["incarnation"],
@@ -117,4 +131,5 @@ def _attempt(job: Row) -> Attempt:
         scheduled_for=job["scheduled_for"],
         timeout_ms=job["timeout_ms"],
         shard_key=job["shard_key"],
+        traceparent=traceparent,
     )

@@ -15,6 +15,7 @@ from lunorash.scheduler.calls import Catalog, JobCall, make_job, make_jobs
 from lunorash.scheduler.ids import check_id, mint_id
 from lunorash.scheduler.job import NewJob, State
 from lunorash.scheduler.job_filter import MAX_CHANGED, Change, Changed, JobFilter, check_limit, states_to_change
+from lunorash.scheduler.object_stub import object_stub, web_socket_to
 from lunorash.scheduler.options import Delay, Instant, RunOptions, delay_ms, instant_ms
 from lunorash.scheduler.pool import PoolPage, PoolStatus, change_of_pool
 from lunorash.scheduler.record import DeadGroup, DeadGroups, JobCount, JobRecord, Page
@@ -60,7 +61,7 @@ def stub_of(namespace: Any, instance_name: str) -> Callable[[], Any]:
             "there is no binding to a SchedulerDO; bind the class as SCHEDULER under durable_objects in wrangler.jsonc "
             "and pass namespace=env.SCHEDULER",
         )
-    return lambda: namespace.get(namespace.idFromName(instance_name))
+    return lambda: object_stub(namespace, instance_name)
 
 
 class Scheduler:
@@ -98,11 +99,10 @@ class Scheduler:
         Raises:
             LunoraError: ``TOO_MANY_WATCHERS``.
         """
-        headers = {"upgrade": "websocket", "x-lunora-until": str(until)}
-        answer = await self._stub().fetch("https://scheduler/watch", headers=headers)
+        answer = await web_socket_to(self._stub(), {"x-lunora-until": str(until)})
         if answer.status != 101:
             raise LunoraError("TOO_MANY_WATCHERS", "too many watch already; close a page of the studio")
-        return answer.js_object
+        return answer
 
     async def run_after(
         self, delay: Delay, target: Target, args: Mapping[str, Any] | None = None, options: RunOptions | None = None

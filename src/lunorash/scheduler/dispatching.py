@@ -14,7 +14,7 @@ from typing import Final, Protocol
 from lunorash.errors import LunoraError
 from lunorash.scheduler.deadlines import Deadlines
 from lunorash.scheduler.engine import Engine
-from lunorash.scheduler.job import Dispatch
+from lunorash.scheduler.job import Dispatch, Result
 from lunorash.scheduler.protocol import End, Heartbeat, Results, read_line
 
 __all__ = ["Answer", "Dispatcher", "Transport", "Undelivered"]
@@ -35,8 +35,8 @@ class Undelivered(Exception):  # noqa: N818 - it is an outcome, read as "undeliv
 class Answer(Protocol):
     """An answer whose headers were good."""
 
-    def lines(self) -> AsyncIterator[str]:
-        """The lines of its body as they come."""
+    def lines(self) -> AsyncIterator[list[str]]:
+        """The lines of its body, those that come together."""
         ...
 
     async def close(self) -> None:
@@ -121,29 +121,57 @@ class Dispatcher:
         except TimeoutError:
             raise Undelivered(f"no answer within {HEADERS_TIMEOUT_S} s") from None
         finally:
+            was_full = self.room() <= 0
             self._awaiting.pop(dispatch.id, None)
-            self._engine.rearm(self._clock())  # there is room again
+            if was_full:
+                self._fill()
+
+    def _fill(self) -> None:
+        """There is room again: take what waits for it at once, and not by way of the alarm."""
+        try:
+            self._start(self._engine.claim(self._clock()))
+        except Exception as error:  # noqa: BLE001 - this dispatch is not to blame, and the alarm tries again
+            self._log(f"lunora: what waits for room was not started: {type(error).__name__}")
+            self._engine.rearm(self._clock())
 
     async def _read(self, dispatch: Dispatch, answer: Answer) -> None:
         longest = max((attempt.timeout_ms for attempt in dispatch.attempts), default=0)
         clock = asyncio.get_running_loop().time
         give_up = clock() + longest / 1000 + OVERRUN_S
-        lines = answer.lines()
-        while True:
+        stream = answer.lines()
+        ended = False
+        while not ended:
             try:
                 async with self._deadlines.within(min(SILENCE_S, give_up - clock())):
-                    event = read_line(await anext(lines))
+                    lines = await anext(stream)
             except StopAsyncIteration:
                 raise Undelivered("the answer ended without its end line") from None
             except TimeoutError:
                 raise Undelivered("the receiver fell silent, or would not end") from None
             except LunoraError as error:
-                raise Undelivered(f"the answer is not ours: {error.message}") from None
-            match event:
-                case Results():
-                    self._engine.settle(dispatch.id, event.as_results(), self._clock())
-                case Heartbeat():
-                    self._engine.renew(dispatch.id, self._clock())
-                case End():
-                    self._engine.complete(dispatch.id, self._clock())
-                    return
+                raise _not_ours(error) from None
+            ended = self._hear(dispatch, lines)
+
+    def _hear(self, dispatch: Dispatch, lines: list[str]) -> bool:
+        """Record what some lines say, at once if the end is among them; returns whether it is."""
+        results: list[Result] = []
+        try:
+            for line in lines:
+                match read_line(line):
+                    case Results() as told:
+                        results += told.as_results()
+                    case Heartbeat():
+                        self._engine.renew(dispatch.id, self._clock())
+                    case End():
+                        self._engine.complete(dispatch.id, self._clock(), results)
+                        return True
+        except LunoraError as error:
+            self._engine.settle(dispatch.id, results, self._clock())
+            raise _not_ours(error) from None
+        if results:
+            self._engine.settle(dispatch.id, results, self._clock())
+        return False
+
+
+def _not_ours(error: LunoraError) -> Undelivered:
+    return Undelivered(f"the answer is not ours: {error.message}")

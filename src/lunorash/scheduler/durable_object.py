@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import random
 import time
 from collections.abc import Callable
 from typing import Any
 
+import js
 from workers import DurableObject, Response
 
 from lunorash.codec import decode_json
@@ -23,16 +25,19 @@ from lunorash.scheduler.fetch_transport import FetchTransport
 from lunorash.scheduler.ids import mint_id
 from lunorash.scheduler.job import NewJob, OutboxRow
 from lunorash.scheduler.job_filter import JobFilter
+from lunorash.scheduler.journal import Journal, Level
 from lunorash.scheduler.live import MAX_WATCHERS, Live
 from lunorash.scheduler.schema import migrate
 from lunorash.scheduler.settings import (
     check_settings,
     read_batch_sizes,
     read_history,
+    read_log,
     read_loopback,
     read_origin,
     read_secrets,
 )
+from lunorash.scheduler.statistics import FLUSH_S, Statistics
 from lunorash.scheduler.web_sockets import WebSockets
 
 __all__ = ["SchedulerDO"]
@@ -50,12 +55,14 @@ class SchedulerDO(DurableObject):  # type: ignore[misc]
         super().__init__(ctx, env)
         self._store = DurableStore(ctx.storage)
         migrate(self._store)
+        self._statistics = Statistics(self._store, self._flush_soon)
+        level: Level
         try:
             self._origin, key, loopback, problem = read_origin(env), read_secrets(env)[0], read_loopback(env), ""
-            sizes, history = read_batch_sizes(env), read_history(env)
+            sizes, history, level = read_batch_sizes(env), read_history(env), read_log(env)
         except LunoraError as error:
             self._origin, key, loopback, problem = "", b"", False, error.message
-            sizes, history = BatchSizes(), True
+            sizes, history, level = BatchSizes(), True, "all"
         # Called, not awaited: the alarm then belongs to the transaction that is open. Closing the wrapper's
         # coroutine says that nobody means to await it.
         self._alarm = Alarm(lambda at: ctx.storage.setAlarm(at).close(), lambda: ctx.storage.deleteAlarm().close())
@@ -67,6 +74,8 @@ class SchedulerDO(DurableObject):  # type: ignore[misc]
             room=lambda: self._dispatcher.room(),  # noqa: PLW0108 - the dispatcher comes after the engine
             random=random.random,
             mint_id=mint_id,
+            # a line each by console.log: by print, which Pyodide cuts into lines first, it takes half as long again
+            journal=Journal(level=level, write=js.console.log, counting=self._statistics),
             sizes=sizes,
             history=history,
             changed=lambda: self._live.changed(),  # noqa: PLW0108 - it comes after the engine
@@ -86,7 +95,6 @@ class SchedulerDO(DurableObject):  # type: ignore[misc]
             self._dispatcher.run_pass()
         except Exception as error:  # noqa: BLE001
             report("the alarm's pass", error)
-        finally:
             self._engine.rearm(_now())
 
     async def fetch(self, request: Any) -> Any:
@@ -205,9 +213,22 @@ class SchedulerDO(DurableObject):  # type: ignore[misc]
 
     async def status(self) -> str:
         """Answers how the scheduler is doing."""
-        return self._answer(
-            lambda: listing.status(self._store, self._engine.breaker, self._origin, now=_now(), alarm=self._alarm.armed)
-        )
+        return self._answer(self._status)
+
+    async def metrics(self, text: str) -> str:  # noqa: ARG002 - there is nothing to say yet
+        """Answers what there was since the scheduler came to be, by pool, and how it is doing: ``{"pools", "status"}``.
+
+        What is told has been written before.
+        """
+
+        def work() -> dict[str, Any]:
+            return {"pools": self._statistics.totals(_now()), "status": self._status()}
+
+        return self._answer(work)
+
+    async def statistics(self, text: str) -> str:
+        """Answers numbers for each of the last minutes; takes ``{"minutes"}``."""
+        return self._answer(lambda: self._statistics.minutes(now=_now(), **decode_json(text)))
 
     async def pool(self, text: str) -> str:
         """Changes a pool, ``{"name"}`` and perhaps ``"declared", "paused", "max_concurrency"``; answers how it is."""
@@ -222,6 +243,19 @@ class SchedulerDO(DurableObject):  # type: ignore[misc]
     async def pools(self, text: str) -> str:
         """Answers a page of pools; takes ``{"cursor", "limit"}``."""
         return self._answer(lambda: listing.pools(self._store, **decode_json(text)))
+
+    def _status(self) -> dict[str, Any]:
+        return listing.status(self._store, self._engine.breaker, self._origin, now=_now(), alarm=self._alarm.armed)
+
+    def _flush_soon(self) -> None:
+        asyncio.get_running_loop().call_later(FLUSH_S, self._flush)
+
+    def _flush(self) -> None:
+        """Write the statistics. Whatever goes wrong, they are kept, and written with the next ones."""
+        try:
+            self._statistics.flush(_now())
+        except Exception as error:  # noqa: BLE001
+            report("the statistics", error)
 
     def _answer(self, work: Callable[[], Any]) -> str:
         try:

@@ -18,9 +18,11 @@ from lunorash.scheduler.batching import BatchSizes
 from lunorash.scheduler.breaker import Breaker
 from lunorash.scheduler.bulk import Bulk
 from lunorash.scheduler.claiming import LEASE_MS, UNCONFIGURED, Claiming
+from lunorash.scheduler.ids import mint_span
 from lunorash.scheduler.inserting import Inserting
 from lunorash.scheduler.job import Dispatch, NewJob, OutboxRow, Result
 from lunorash.scheduler.job_filter import MAX_CHANGED, Change, Changed, JobFilter
+from lunorash.scheduler.journal import Journal
 from lunorash.scheduler.pooling import Pooling
 from lunorash.scheduler.settling import KNOWN_MS, PROBE, Settling
 from lunorash.scheduler.store import Row, Store
@@ -53,6 +55,8 @@ class Engine:
         room: how many dispatches may be started now.
         random: numbers in [0, 1).
         mint_id: mints ids of dispatches and incarnations.
+        mint_span: mints ids of spans, 16 hexadecimal digits.
+        journal: hears what happens to jobs.
         sizes: the most that one dispatch carries.
         changed: called after each change has been stored.
         history: whether jobs that have succeeded are kept for a week. If not, they are only kept for as long as the
@@ -68,6 +72,8 @@ class Engine:
         room: Callable[[], int],
         random: Callable[[], float],
         mint_id: Callable[[], str],
+        mint_span: Callable[[], str] = mint_span,
+        journal: Journal | None = None,
         origin_problem: str = "no origin is configured",
         sizes: BatchSizes = BatchSizes(),  # noqa: B008 - it is immutable
         history: bool = True,
@@ -84,16 +90,19 @@ class Engine:
         self._starting = 0
         self.breaker = Breaker(store, random)
         self._pooling = Pooling(store)
-        self._inserting = Inserting(store, self._pooling)
-        self._bulk = Bulk(store, self._pooling, mint_id)
+        self._journal = Journal() if journal is None else journal
+        self._inserting = Inserting(store, self._pooling, self._journal)
+        self._bulk = Bulk(store, self._pooling, mint_id, self._journal)
         self._succeeded_retention_ms = RETENTION_MS if history else KNOWN_MS
-        self._settling = Settling(store, self.breaker, self._pooling, random, history=history)
+        self._settling = Settling(store, self.breaker, self._pooling, self._journal, random, history=history)
         self._claiming = Claiming(
             store,
             self.breaker,
             self._pooling,
             self._settling,
+            self._journal,
             mint_id=mint_id,
+            mint_span=mint_span,
             origin=self._origin,
             origin_problem=origin_problem,
             sizes=sizes,
@@ -181,13 +190,21 @@ class Engine:
             redriven = self._store.execute(queries.REDRIVE, self._mint_id(), now, job_id)
             for row in redriven:
                 self._pooling.changed(row["pool"])
+                self._journal.happened("redriven", row, now)
             return bool(redriven)
 
         return self._change(work, now)
 
     def drop_dead(self, job_id: str, now: int) -> bool:
         """Delete a dead letter for good; False if it is not dead."""
-        return self._change(lambda: bool(self._delete(self._store.execute(queries.DROP_DEAD, job_id))), now)
+
+        def work() -> bool:
+            dropped = self._store.execute(queries.DROP_DEAD, job_id)
+            for row in dropped:
+                self._journal.happened("dropped", row, now)
+            return bool(self._delete(dropped))
+
+        return self._change(work, now)
 
     def change_many(
         self,
@@ -268,10 +285,12 @@ class Engine:
         """The receiver is alive: its lease starts anew."""
         self._change(lambda: self._store.execute(queries.RENEW, now + LEASE_MS, dispatch_id), now)
 
-    def complete(self, dispatch_id: str, now: int) -> None:
-        """The stream came to its end line: whatever it did not settle is unknown."""
+    def complete(self, dispatch_id: str, now: int, results: Sequence[Result] = ()) -> None:
+        """The stream came to its end line, with some last results: whatever it did not settle is unknown."""
 
         def work() -> None:
+            if results:
+                self._settling.record(dispatch_id, results, now)
             for row in self._store.execute(queries.CLOSE_UNBEGUN, dispatch_id):
                 self._settling.never_began(row, "the answer came from somebody who had not asked whether to begin", now)
             for row in self._store.execute(queries.CLOSE_DISPATCH, dispatch_id):
@@ -340,16 +359,15 @@ class Engine:
 
     def next_wake(self, now: int) -> int | None:
         """The earliest reason to wake, in epoch milliseconds; None if there is none."""
+        seen = self._store.execute(queries.WHEN_TO_WAKE)[0]
         reasons: list[int] = []
-        dispatches = self._store.execute(queries.OPEN_DISPATCHES)[0]
-        if dispatches["open"]:
+        if seen["open"]:
             # keeps the object awake while attempts run, and notices dead streams
-            reasons.append(min(dispatches["lease"], now + KEEP_AWAKE_MS))
-        if self._free(dispatches["open"]) > 0:
-            due = self._pooling.next_due()
-            if due is not None:
-                probe_at = self.breaker.look(self._origin).probe_at
-                reasons.append(due if probe_at is None else max(due, probe_at))
+            reasons.append(min(seen["lease"], now + KEEP_AWAKE_MS))
+        due = min((at for at in (seen["due"], seen["ready_at"]) if at is not None), default=None)
+        if due is not None and self._free(seen["open"]) > 0:
+            probe_at = self.breaker.look(self._origin).probe_at
+            reasons.append(due if probe_at is None else max(due, probe_at))
         kept_for = {
             "succeeded": self._succeeded_retention_ms,
             "canceled": RETENTION_MS,
@@ -357,8 +375,7 @@ class Engine:
             "remembered": 0,
             "buried": TOMBSTONE_MS,
         }
-        oldest = self._store.execute(queries.OLDEST)[0]
-        reasons += [oldest[what] + retention for what, retention in kept_for.items() if oldest[what] is not None]
+        reasons += [seen[what] + retention for what, retention in kept_for.items() if seen[what] is not None]
         return min(reasons, default=None)
 
     # -- one transaction, then the alarm ---------------------------------------------------------------
@@ -376,14 +393,16 @@ class Engine:
         self._changing = True
         try:
             result = self._store.transaction(body)
-            self._changed()
-            return result
         except BaseException:
             self._alarm.forget()
+            self._journal.forget()
             raise
         finally:
             self._changing, self._starting = False, 0
             self._pooling.forget()
+        self._changed()
+        self._journal.tell()
+        return result
 
     def _free(self, open_dispatches: int) -> int:
         """How many dispatches may still be opened; those of this operation have not reached the wire yet."""
@@ -392,6 +411,7 @@ class Engine:
     def _cancel(self, job_id: str, now: int, called: int) -> bool:
         for row in self._store.execute(queries.CANCEL_PENDING, now, job_id):
             self._pooling.changed(row["pool"])
+            self._journal.happened("canceled", row, now)
             return True
         if self._store.execute(queries.REQUEST_CANCEL, job_id):
             return True
@@ -406,6 +426,7 @@ class Engine:
             refused = replace(job, id=self._mint_id(), incarnation=self._mint_id())
             self._inserting.insert(refused, now, called, numbered=True)
             self._store.execute(queries.REFUSE, now, error.code, error.message, refused.id)
+            self._journal.happened("dead", refused.to_dict(), now, code=error.code)
 
     def _claim(self, now: int) -> list[Dispatch]:
         open_dispatches: int = self._store.execute(queries.OPEN_DISPATCHES)[0]["open"]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import codecs
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import js
-from js import AbortController, Object, TextDecoderStream
+from js import AbortController, Object
 from pyodide.ffi import JsException, to_js
 
 from lunorash.codec import decode_json
@@ -74,14 +75,16 @@ class FetchAnswer:
 
     def __init__(self, response: Any) -> None:
         body = response.body
-        self._reader = body.pipeThrough(TextDecoderStream.new()).getReader() if body else None
+        self._reader = body.getReader() if body else None
 
-    def lines(self) -> AsyncIterator[str]:
-        """Its lines as they come."""
+    def lines(self) -> AsyncIterator[list[str]]:
+        """Its lines, those that come together."""
         return split_lines(self.chunks())
 
     async def chunks(self) -> AsyncIterator[str]:
         """Its text as it comes."""
+        # a decoder of ours: a stream through JavaScript's takes another two turns for each chunk
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
         while self._reader is not None:
             try:
                 chunk = await self._reader.read()
@@ -89,7 +92,7 @@ class FetchAnswer:
                 raise Undelivered(f"the answer broke off: {_message(error)}") from None
             if chunk.done:
                 return
-            yield chunk.value
+            yield decoder.decode(chunk.value.to_bytes())
 
     async def close(self) -> None:
         """Stop reading: the receiver's next write will find nobody."""

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from lunorash.errors import LunoraError, shown
 
-__all__ = ["check_id", "mint_id"]
+__all__ = ["check_id", "mint_id", "mint_span"]
 
 _ID: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,63}", re.ASCII)
 
@@ -29,6 +29,20 @@ def mint_id(token_bytes: Callable[[int], bytes] = secrets.token_bytes) -> str:
     """
     minted = base64.urlsafe_b64encode(token_bytes(12)).decode()
     return "_" + minted[1:] if minted.startswith("-") else minted
+
+
+def mint_span(token_bytes: Callable[[int], bytes] = secrets.token_bytes) -> str:
+    """Mint the id of a span, as W3C Trace Context has them: 16 hexadecimal digits, not all of them 0.
+
+    Args:
+        token_bytes: the source of randomness.
+
+    Example:
+        >>> mint_span(lambda n: bytes(range(n)))
+        '0001020304050607'
+    """
+    minted = token_bytes(8).hex()
+    return minted if minted.strip("0") else minted[:-1] + "1"
 
 
 def check_id(value: Any) -> str:

@@ -9,6 +9,7 @@ from typing import Final
 from lunorash.errors import LunoraError
 from lunorash.scheduler import queries
 from lunorash.scheduler.job import NewJob
+from lunorash.scheduler.journal import Journal
 from lunorash.scheduler.pooling import Pooling
 from lunorash.scheduler.store import Store, Value
 
@@ -28,11 +29,13 @@ class Inserting:
     Args:
         store: where the rows are.
         pooling: hears of jobs that come.
+        journal: hears of them too.
     """
 
-    def __init__(self, store: Store, pooling: Pooling) -> None:
+    def __init__(self, store: Store, pooling: Pooling, journal: Journal) -> None:
         self._store = store
         self._pooling = pooling
+        self._journal = journal
 
     def insert(self, job: NewJob, now: int, called: int, *, numbered: bool = False) -> None:
         """Store a job, unless it is here already.
@@ -53,8 +56,9 @@ class Inserting:
             raise _duplicate(job.id, held[0]["state"])
         self._store.execute(queries.INSERT, *_columns(job, now, numbered=numbered))
         self._pooling.join(job.pool)
+        self._journal.scheduled([job], now)
         if self._store.execute(queries.BURIED_AFTER, job.id, called):
-            self._store.execute(queries.CANCEL_PENDING, now, job.id)
+            self._cancel(job.id, now)
 
     def insert_all(self, jobs: Sequence[NewJob], now: int) -> list[LunoraError | None]:
         """Store jobs that are asked for now; what `insert` would raise for one is said of that one.
@@ -91,9 +95,14 @@ class Inserting:
         self._store.execute(queries.INSERT_ALL, f"[{','.join(text for _, text in fresh)}]")
         for pool in {job.pool for job, _ in fresh}:
             self._pooling.join(pool)
+        self._journal.scheduled([job for job, _ in fresh], now)
         for row in self._store.execute(queries.BURIED_AFTER_OF, json.dumps([job.id for job, _ in fresh]), now):
-            self._store.execute(queries.CANCEL_PENDING, now, row["id"])
+            self._cancel(row["id"], now)
         return said
+
+    def _cancel(self, job_id: str, now: int) -> None:
+        for row in self._store.execute(queries.CANCEL_PENDING, now, job_id):
+            self._journal.happened("canceled", row, now)
 
 
 def _batches(jobs: Sequence[NewJob], now: int) -> Iterator[_Batch]:
@@ -134,6 +143,7 @@ def _columns(job: NewJob, now: int, *, numbered: bool) -> tuple[Value, ...]:
         job.kind,
         len(job.args.encode()),
         int(numbered),
+        job.traceparent,
     )
 
 

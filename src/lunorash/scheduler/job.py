@@ -23,7 +23,7 @@ class NewJob:
     ``charged`` is how many attempts it has used up elsewhere, such as a cron's tick that failed: they bear the first
     numbers, and count against its policy. ``scheduled_for`` is when it was to run then; None for a job that is new, and
     is to run when it is due. ``kind`` is what its function was when it was scheduled, None if that is not known, or if
-    it is no function: it decides with whom the job travels, and not how it is run.
+    it is no function: it decides with whom the job travels, and not how it is run. ``traceparent`` is of whoever asked.
     """
 
     id: str
@@ -39,10 +39,14 @@ class NewJob:
     pool: str | None = None
     priority: int = 0
     kind: Kind | None = None
+    traceparent: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Its fields, as they travel. `dataclasses.asdict` would copy what is in them too, in ten times the time."""
-        return {name: getattr(self, name) for name in self.__slots__}
+        fields = {name: getattr(self, name) for name in self.__slots__}
+        if self.traceparent is None:  # a SchedulerDO of the release before does not know the field
+            del fields["traceparent"]
+        return fields
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +90,7 @@ class Attempt:
     scheduled_for: int
     timeout_ms: int
     shard_key: str | None
+    traceparent: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

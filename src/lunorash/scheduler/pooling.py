@@ -90,11 +90,6 @@ class Pooling:
 
     # -- what may start --------------------------------------------------------------------------------
 
-    def next_due(self) -> int | None:
-        """When the next job is due that may start, in epoch milliseconds; None if there is none."""
-        found = self._store.execute(queries.NEXT_DUE)[0]
-        return min((at for at in (found["due"], found["ready_at"]) if at is not None), default=None)
-
     def startable(self, limit: int, now: int) -> list[Row]:
         """The jobs that may start now, what has waited longest first.
 

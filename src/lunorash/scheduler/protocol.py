@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Iterable, Sequence
+from itertools import takewhile
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
@@ -71,10 +72,17 @@ class ReceivedAttempt(_Wire):
     timeout_ms: int
     shard_key: str | None = None
     redrives: int = 0
+    traceparent: str | None = None
 
     def as_job(self) -> Job:
         """The job as its function is told of it."""
-        return Job(id=self.job, incarnation=self.incarnation, attempt=self.number, scheduled_for=self.scheduled_for)
+        return Job(
+            id=self.job,
+            incarnation=self.incarnation,
+            attempt=self.number,
+            scheduled_for=self.scheduled_for,
+            traceparent=self.traceparent,
+        )
 
 
 class DispatchBody(_Wire):
@@ -135,7 +143,7 @@ def encode_dispatch(dispatch: Dispatch, *, audience: str, instance: str) -> byte
 
 
 def _encode_attempt(attempt: Attempt) -> str:
-    fields = {
+    fields: dict[str, Any] = {
         "job": attempt.job,
         "incarnation": attempt.incarnation,
         "number": attempt.number,
@@ -145,6 +153,8 @@ def _encode_attempt(attempt: Attempt) -> str:
         "shard_key": attempt.shard_key,
         "redrives": attempt.redrives,
     }
+    if attempt.traceparent is not None:
+        fields["traceparent"] = attempt.traceparent
     return f'{json.dumps(fields)[:-1]}, "args": {attempt.args}}}'
 
 
@@ -217,8 +227,10 @@ def read_line(line: str) -> Results | Heartbeat | End:
     return event
 
 
-async def split_lines(chunks: AsyncIterator[str]) -> AsyncIterator[str]:
-    """Cut a stream of text into lines. What follows the last line break is not a line: it was cut.
+async def split_lines(chunks: AsyncIterator[str]) -> AsyncIterator[list[str]]:
+    """Cut a stream of text into lines: those that come together, again and again.
+
+    What follows the last line break is not a line: it was cut.
 
     Raises:
         LunoraError: ``BAD_REQUEST`` for a line longer than any receiver writes.
@@ -226,15 +238,11 @@ async def split_lines(chunks: AsyncIterator[str]) -> AsyncIterator[str]:
     rest = ""
     async for chunk in chunks:
         *lines, rest = (rest + chunk).split("\n")
-        for line in lines:
-            _check_length(line)
-            yield line
-        _check_length(rest)
-
-
-def _check_length(line: str) -> None:
-    if len(line) > MAX_LINE:
-        raise LunoraError("BAD_REQUEST", f"a line of the answer is longer than {MAX_LINE:,} characters")
+        short = [*takewhile(lambda line: len(line) <= MAX_LINE, lines)]
+        if short:
+            yield short
+        if len(short) < len(lines) or len(rest) > MAX_LINE:
+            raise LunoraError("BAD_REQUEST", f"a line of the answer is longer than {MAX_LINE:,} characters")
 
 
 def _first(error: ValidationError) -> str:

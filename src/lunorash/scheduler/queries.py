@@ -12,25 +12,25 @@ from typing import Final
 
 HOLDER_OF_ID: Final = "SELECT scheduled_as, state FROM jobs WHERE id = ?"
 
-_NEW: Final = [f"json_extract(value, '$[{number}]')" for number in range(16)]
+_NEW: Final = [f"json_extract(value, '$[{number}]')" for number in range(17)]
 
 INSERT: Final = """
 INSERT INTO jobs
     (id, incarnation, scheduled_as, target, args, state, due, scheduled_for, created, retry, timeout_ms, shard_key,
-     attempt, charged, pool, priority, kind, size, numbered)
+     attempt, charged, pool, priority, kind, size, numbered, traceparent)
 VALUES
-    (?1, ?2, ?2, ?3, ?4, 'pending', ?5, coalesce(?11, ?5), ?6, ?7, ?8, ?9, ?10, ?10, ?12, ?13, ?14, ?15, ?16)
+    (?1, ?2, ?2, ?3, ?4, 'pending', ?5, coalesce(?11, ?5), ?6, ?7, ?8, ?9, ?10, ?10, ?12, ?13, ?14, ?15, ?16, ?17)
 """
 
 # The same for a JSON list of lists of its parameters.
 INSERT_ALL: Final = f"""
 INSERT INTO jobs
     (id, incarnation, scheduled_as, target, args, state, due, scheduled_for, created, retry, timeout_ms, shard_key,
-     attempt, charged, pool, priority, kind, size, numbered)
+     attempt, charged, pool, priority, kind, size, numbered, traceparent)
 SELECT
     {_NEW[0]}, {_NEW[1]}, {_NEW[1]}, {_NEW[2]}, {_NEW[3]}, 'pending', {_NEW[4]}, coalesce({_NEW[10]}, {_NEW[4]}),
     {_NEW[5]}, {_NEW[6]}, {_NEW[7]}, {_NEW[8]}, {_NEW[9]}, {_NEW[9]}, {_NEW[11]}, {_NEW[12]},
-    {_NEW[13]}, {_NEW[14]}, {_NEW[15]}
+    {_NEW[13]}, {_NEW[14]}, {_NEW[15]}, {_NEW[16]}
 FROM json_each(?)
 """  # noqa: S608 - only constants are pasted
 
@@ -39,7 +39,8 @@ SELECT id, scheduled_as, state FROM jobs WHERE id IN (SELECT value FROM json_eac
 """
 
 CANCEL_PENDING: Final = """
-UPDATE jobs SET state = 'canceled', ended = ?, dispatch = NULL WHERE id = ? AND state = 'pending' RETURNING pool
+UPDATE jobs SET state = 'canceled', ended = ?, dispatch = NULL WHERE id = ? AND state = 'pending'
+RETURNING id, incarnation, target, pool, traceparent
 """
 
 REQUEST_CANCEL: Final = "UPDATE jobs SET cancel_requested = 1 WHERE id = ? AND state = 'running' RETURNING id"
@@ -52,10 +53,13 @@ _REDRIVEN: Final = """
 """
 
 REDRIVE: Final = f"""
-UPDATE jobs SET incarnation = ?1, {_REDRIVEN} WHERE id = ?3 AND state = 'dead' RETURNING pool
+UPDATE jobs SET incarnation = ?1, {_REDRIVEN} WHERE id = ?3 AND state = 'dead'
+RETURNING id, incarnation, target, pool, traceparent
 """  # noqa: S608 - only constants are pasted
 
-DROP_DEAD: Final = "DELETE FROM jobs WHERE id = ? AND state = 'dead' RETURNING id"
+DROP_DEAD: Final = """
+DELETE FROM jobs WHERE id = ? AND state = 'dead' RETURNING id, incarnation, target, pool, traceparent
+"""
 
 # -- the same to many, by a JSON list of their ids -------------------------------------------------------
 
@@ -118,7 +122,8 @@ CLAIM: Final = """
 UPDATE jobs
 SET state = 'running', dispatch = ?, attempt = attempt + 1, charged = charged + 1, started = ?
 WHERE id IN (SELECT value FROM json_each(?))
-RETURNING id, incarnation, attempt, charged, retry, redrives, target, args, scheduled_for, timeout_ms, shard_key
+RETURNING id, incarnation, attempt, charged, retry, redrives, target, args, due, scheduled_for, timeout_ms, shard_key,
+    pool, traceparent
 """
 
 OPEN_DISPATCH: Final = "INSERT INTO dispatches (id, origin, opened, lease, jobs) VALUES (?, ?, ?, ?, ?)"
@@ -202,7 +207,7 @@ CLOSE_EXPIRED: Final = "DELETE FROM dispatches WHERE lease <= ? RETURNING *"
 # What is needed to judge how an attempt ended: all of the row but its arguments.
 _JUDGED: Final = """
 jobs.id, incarnation, state, due, created, retry, attempt, charged, dispatch, cancel_requested, alone, cut_offs,
-refunded_at, unavailable_since, started, error_message, pool, numbered
+refunded_at, unavailable_since, started, error_message, pool, numbered, target, traceparent
 """
 
 AWAITING: Final = f"""
@@ -241,16 +246,15 @@ WHERE id = ?
 
 # -- when to wake ----------------------------------------------------------------------------------------
 
-OPEN_DISPATCHES: Final = "SELECT count(*) AS open, min(lease) AS lease FROM dispatches"
+OPEN_DISPATCHES: Final = "SELECT count(*) AS open FROM dispatches"
 
-NEXT_DUE: Final = """
+# All of it in one statement, since every operation asks. ``due`` is of jobs without a pool, ``ready_at`` of the others.
+WHEN_TO_WAKE: Final = """
 SELECT
+    (SELECT count(*) FROM dispatches) AS open,
+    (SELECT min(lease) FROM dispatches) AS lease,
     (SELECT min(due) FROM jobs WHERE state = 'pending' AND pool IS NULL) AS due,
-    (SELECT min(ready_at) FROM pools WHERE ready_at IS NOT NULL) AS ready_at
-"""
-
-OLDEST: Final = """
-SELECT
+    (SELECT min(ready_at) FROM pools WHERE ready_at IS NOT NULL) AS ready_at,
     (SELECT min(ended) FROM jobs WHERE state = 'succeeded' AND ended IS NOT NULL) AS succeeded,
     (SELECT min(ended) FROM jobs WHERE state = 'canceled' AND ended IS NOT NULL) AS canceled,
     (SELECT min(ended) FROM jobs WHERE state = 'dead' AND ended IS NOT NULL) AS dead,
@@ -279,3 +283,15 @@ DELETE FROM remembered WHERE (until, first) IN (
 """
 
 DELETE_ATTEMPTS: Final = "DELETE FROM attempts WHERE job IN (SELECT value FROM json_each(?))"
+
+# -- statistics ------------------------------------------------------------------------------------------
+
+STATISTICS: Final = "SELECT minute, counts FROM statistics WHERE minute BETWEEN ? AND ? ORDER BY minute"
+
+COUNT: Final = "INSERT OR REPLACE INTO statistics VALUES (?, ?)"
+
+PRUNE_STATISTICS: Final = """
+DELETE FROM statistics WHERE minute IN (
+    SELECT minute FROM statistics WHERE minute > 0 AND minute <= ? ORDER BY minute LIMIT ?
+)
+"""

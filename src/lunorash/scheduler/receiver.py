@@ -96,7 +96,11 @@ class Receiver(Generic[C]):
         beat_at = clock() + HEARTBEAT_S
         try:
             while running:
-                if results := await running.ended(deadlines, beat_at - clock()):
+                results = await running.ended(deadlines, beat_at - clock())
+                if results and not running:
+                    await written(encode_results(results) + END)  # together, since they are recorded together
+                    return
+                if results:
                     await written(encode_results(results))
                 if clock() >= beat_at:
                     await written(HEARTBEAT)

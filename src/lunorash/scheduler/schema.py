@@ -139,6 +139,16 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
         ) STRICT, WITHOUT ROWID
         """,
     ),
+    (
+        "ALTER TABLE jobs ADD COLUMN traceparent TEXT",  # of the request that scheduled it; null = not traced
+        # Written every second in which something happens; deleted a day later, but for the totals.
+        """
+        CREATE TABLE statistics (
+            minute INTEGER PRIMARY KEY,  -- epoch ms of its beginning; 0 = the totals, by pool
+            counts TEXT NOT NULL         -- JSON
+        ) STRICT
+        """,
+    ),
     ("ALTER TABLE jobs ADD COLUMN tags TEXT",),  # JSON list; null = none
 )
 """Numbered from 1. Add to the end, never change one that was released."""

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 from lunorash.errors import LunoraError, shown
 from lunorash.scheduler.batching import MAX_ACTIONS, MAX_MUTATIONS, BatchSizes
+from lunorash.scheduler.journal import LEVELS, Level
 
 __all__ = [
     "MIN_SECRET_BYTES",
@@ -20,6 +21,7 @@ __all__ = [
     "decode_secret",
     "read_batch_sizes",
     "read_history",
+    "read_log",
     "read_loopback",
     "read_origin",
     "read_secrets",
@@ -36,13 +38,15 @@ def check_settings(env: Any) -> None:
     """Refuse to schedule while the deployment's settings would keep the job from running.
 
     Raises:
-        LunoraError: what `read_origin`, `read_secrets`, `read_loopback`, `read_batch_sizes` and `read_history` raise.
+        LunoraError: what `read_origin`, `read_secrets`, `read_loopback`, `read_batch_sizes`, `read_history` and
+            `read_log` raise.
     """
     read_origin(env)
     read_secrets(env)
     read_loopback(env)
     read_batch_sizes(env)
     read_history(env)
+    read_log(env)
 
 
 def read_origin(env: Any) -> str:
@@ -150,6 +154,19 @@ def read_history(env: Any) -> bool:
     if value not in ("keep", "none"):
         raise LunoraError("HISTORY_INVALID", f"LUNORA_HISTORY is {shown(value)}; it must be keep (the default) or none")
     return value == "keep"
+
+
+def read_log(env: Any) -> Level:
+    """Which transitions of jobs the log tells: ``LUNORA_LOG=all``, the default, ``problems`` or ``off``.
+
+    Raises:
+        LunoraError: ``LOG_INVALID`` for another word.
+    """
+    value = _read(env, "LUNORA_LOG") or "all"
+    for level in LEVELS:
+        if value == level:
+            return level
+    raise LunoraError("LOG_INVALID", f"LUNORA_LOG is {shown(value)}; it must be all (the default), problems or off")
 
 
 def decode_secret(secret: str, name: str) -> bytes:

@@ -9,6 +9,7 @@ from typing import Final
 from lunorash.scheduler import queries
 from lunorash.scheduler.breaker import Breaker
 from lunorash.scheduler.job import Result
+from lunorash.scheduler.journal import Journal
 from lunorash.scheduler.pooling import Pooling
 from lunorash.scheduler.store import Row, Store
 from lunorash.scheduler.verdict import Event, Failed, NeverBegan, Refused, Succeeded, Unavailable, Verdict, judge
@@ -29,16 +30,25 @@ class Settling:
         store: where the rows are.
         breaker: told when an origin does not take what it is sent.
         pooling: told when a job leaves its slot.
+        journal: hears how attempts ended.
         random: numbers in [0, 1), for the jitter of retries.
         history: whether jobs that have succeeded are kept.
     """
 
     def __init__(
-        self, store: Store, breaker: Breaker, pooling: Pooling, random: Callable[[], float], *, history: bool
+        self,
+        store: Store,
+        breaker: Breaker,
+        pooling: Pooling,
+        journal: Journal,
+        random: Callable[[], float],
+        *,
+        history: bool,
     ) -> None:
         self._store = store
         self._breaker = breaker
         self._pooling = pooling
+        self._journal = journal
         self._random = random
         self._history = history
 
@@ -88,6 +98,7 @@ class Settling:
         for job, event in ends:
             verdict = judge(job, event, now=now, random=self._random)
             self._pooling.changed(job["pool"])
+            self._journal.ended(job, verdict, now, ran=isinstance(event, Succeeded | Failed))
             if verdict.state == "succeeded":
                 succeeded.append(job)
             else:

@@ -14,6 +14,7 @@ from lunorash.errors import LunoraError, shown
 from lunorash.functions import FunctionTable
 from lunorash.http import Handler, HttpAnswer, HttpRequest, Route
 from lunorash.scheduler.client import Scheduler
+from lunorash.scheduler.object_stub import object_stub
 from lunorash.server.api import Api, AuthorizeShard
 from lunorash.server.auth import Authenticate
 from lunorash.server.cors import Cors
@@ -28,6 +29,7 @@ from lunorash.shard.gathering import Gathering
 from lunorash.shard.schema import Migration
 from lunorash.studio.admin import AdminParts, admin_routes
 from lunorash.studio.live_route import LIVE_ROUTE
+from lunorash.studio.metrics_route import METRICS_ROUTES
 from lunorash.studio.page_routes import PAGE_ROUTES
 from lunorash.studio.session_routes import session_routes
 
@@ -238,7 +240,7 @@ class App:
             )
         )
         table: dict[str, dict[str, Handler]] = {}
-        studio = (*PAGE_ROUTES, *session_routes(), LIVE_ROUTE)
+        studio = (*PAGE_ROUTES, *session_routes(), LIVE_ROUTE, *METRICS_ROUTES)
         for route in (health, *admin, *studio, dispatch, *api.routes(), *parts.routes):
             table.setdefault(route.path, {})[route.method] = route.handler
         self.routes: Mapping[str, Mapping[str, Handler]] = MappingProxyType(table)
@@ -273,7 +275,7 @@ class App:
                     "there is no binding to a SchedulerDO; bind the class as SCHEDULER under durable_objects in "
                     "wrangler.jsonc and build the app with .scheduler(namespace=lambda env: env.SCHEDULER)",
                 )
-            return namespace.get(namespace.idFromName(self._parts.instance_name))
+            return object_stub(namespace, self._parts.instance_name)
 
         return Scheduler(stub, catalog=self._functions)
 

@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from js import Object, Response, TransformStream
+from js import IdentityTransformStream, Object, Response
 from pyodide.ffi import JsException, to_js
 from workers import WorkerEntrypoint, fetch, python_to_rpc
 
@@ -19,6 +19,7 @@ from lunorash.incident import report
 from lunorash.scheduler.client import Scheduler
 from lunorash.server.cron_trigger import Fired
 from lunorash.server.queue_consumer import Delivery, QueueConsumer
+from lunorash.traceparent import read_traceparent, tracing
 
 __all__ = ["make_entrypoint"]
 
@@ -48,7 +49,8 @@ def make_entrypoint(
         async def fetch(self, request: Any) -> Any:
             """Answer a request."""
             body = _Body(request.js_object)
-            answer = await _answer(routes, _read(request, self.env, body, scheduler))
+            with tracing(read_traceparent(body.headers.get("traceparent"))):
+                answer = await _answer(routes, _read(request, self.env, body, scheduler))
             await body.discard()
             return _respond(answer, self.ctx)
 
@@ -107,13 +109,19 @@ class _Body:
     """The body of a request, read at most once and never beyond the limit."""
 
     def __init__(self, source: Any) -> None:
-        self.headers = {str(entry[0]).lower(): str(entry[1]) for entry in source.headers}
+        # in one crossing; the platform gives their names in lower case
+        self.headers: dict[str, str] = Object.fromEntries(source.headers).to_py()
+        self._source = source
         self._stream = source.body or None
 
     async def read(self) -> bytes:
         stream, self._stream = self._stream, None
         if stream is None:
             return b""
+        length = self.headers.get("content-length", "")
+        if length.isdigit() and int(length) <= MAX_BODY_BYTES:
+            whole: bytes = (await self._source.arrayBuffer()).to_bytes()
+            return whole
         body = bytearray()
         reader = stream.getReader()
         while not (chunk := await reader.read()).done:
@@ -141,7 +149,7 @@ def _respond(answer: HttpAnswer, ctx: Any) -> Any:
         return Response.new(to_js(answer.content) if answer.content else None, options)
     if answer.stream is None:
         return Response.new(answer.text, options)
-    pipe = TransformStream.new()
+    pipe = IdentityTransformStream.new()
     # The runtime keeps the invocation, and so the task, alive until the stream has ended.
     ctx.waitUntil(asyncio.create_task(_write_all(answer.stream, pipe.writable.getWriter())))
     return Response.new(pipe.readable, options)

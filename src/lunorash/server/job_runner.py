@@ -12,6 +12,7 @@ from lunorash.functions import FunctionTable
 from lunorash.scheduler.protocol import ReceivedAttempt
 from lunorash.server.running import FunctionRunner, unknown_function
 from lunorash.shard.client import UnexpectedError
+from lunorash.traceparent import tracing
 
 __all__ = ["JobRunner"]
 
@@ -65,9 +66,12 @@ class JobRunner:
         text = json.dumps(args)
         parsed = function.signature.parse(text)
         if function.kind == "action":
-            return lambda attempt: _detailed(self._runner.act(function, parsed, auth=Auth(), job=attempt.as_job()))
+            return lambda attempt: _detailed(
+                attempt, self._runner.act(function, parsed, auth=Auth(), job=attempt.as_job())
+            )
         return lambda attempt: _detailed(
-            self._runner.run(function, target, text, auth=Auth(), job=attempt.as_job(), shard_key=attempt.shard_key)
+            attempt,
+            self._runner.run(function, target, text, auth=Auth(), job=attempt.as_job(), shard_key=attempt.shard_key),
         )
 
     def _binding(self, bindings: Mapping[str, str], name: str, target: str) -> Any:
@@ -77,10 +81,11 @@ class JobRunner:
         return binding
 
 
-async def _detailed(result: Awaitable[str | None]) -> str | None:
-    """What a function on a shard raised is kept with the attempt, for whoever may look at it."""
+async def _detailed(attempt: ReceivedAttempt, result: Awaitable[str | None]) -> str | None:
+    """Run what is part of an attempt's trace; what it raised on a shard is kept for whoever may look at it."""
     try:
-        return await result
+        with tracing(attempt.traceparent):
+            return await result
     except UnexpectedError as error:
         raise LunoraError("ATTEMPT_FAILED", error.detail) from None
 

@@ -18,6 +18,7 @@ from lunorash.scheduler.client import Scheduler
 from lunorash.server.environment import Environment
 from lunorash.shard.calls import ShardCall
 from lunorash.shard.client import Shards
+from lunorash.traceparent import current_traceparent, with_traceparent
 from lunorash.values import encode_value
 
 __all__ = ["FunctionRunner"]
@@ -68,7 +69,7 @@ class FunctionRunner:
         Raises:
             LunoraError: what is wrong with the arguments, or what the function raised.
         """
-        call = ShardCall(path=path, args=args, auth=auth, job=job)
+        call = ShardCall(path=path, args=args, auth=auth, job=job, traceparent=current_traceparent())
         if function.kind == "query":
             return await self._shards.query(call, shard_key)
         if function.kind == "mutation":
@@ -101,7 +102,10 @@ class FunctionRunner:
             path = target.path if isinstance(target, FunctionReference) else target
             self._functions.find(path, kind)
             shard_call = ShardCall(
-                path=path, args=encode_value({} if args is None else dict(args), what="args"), auth=auth
+                path=path,
+                args=encode_value({} if args is None else dict(args), what="args"),
+                auth=auth,
+                traceparent=current_traceparent(),
             )
             run = self._shards.query if kind == "query" else self._shards.mutate
             try:
@@ -126,11 +130,22 @@ class FunctionRunner:
             now=datetime.now(UTC),
             random=Random(secrets.randbits(128)),  # noqa: S311 - seeded with real randomness
             scheduler=self._scheduler,
-            fetch=self._fetch,
+            fetch=_traced(self._fetch, current_traceparent()),
             run_query=run_query,
             run_mutation=run_mutation,
             job=job,
         )
+
+
+def _traced(fetch: Fetch, traceparent: str | None) -> Fetch:
+    """What makes HTTP requests that are part of the trace, if there is one."""
+    if traceparent is None:
+        return fetch
+
+    async def traced(resource: Any, **options: Any) -> Any:
+        return await fetch(resource, **with_traceparent(traceparent, resource, options))
+
+    return traced
 
 
 def unknown_function(path: str) -> LunoraError:

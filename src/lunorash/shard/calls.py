@@ -22,12 +22,14 @@ class ShardCall:
         args: its arguments, JSON text.
         auth: who calls.
         job: the job it runs for, if any: its effects then happen once.
+        traceparent: of the request or the attempt that it is part of, if any.
     """
 
     path: str
     args: str
     auth: Auth
     job: Job | None = None
+    traceparent: str | None = None
 
     def to_text(self) -> str:
         """As it travels."""
@@ -56,14 +58,16 @@ class ShardCall:
             "user_id": self.auth.user_id,
             "claims": dict(self.auth.claims),
             "job": None if self.job is None else self.job.to_dict(),
+            "traceparent": self.traceparent,
         }
 
     @classmethod
     def _from_dict(cls, fields: dict[str, Any]) -> Self:
-        job = fields["job"]
+        job, traceparent = fields["job"], fields.get("traceparent")
         return cls(
             path=fields["path"],
             args=fields["args"],
             auth=Auth(user_id=fields["user_id"], claims=fields["claims"]),
-            job=None if job is None else Job(**job),
+            job=None if job is None else Job(**job, traceparent=traceparent),
+            traceparent=traceparent,
         )

@@ -11,6 +11,7 @@ from typing import Any
 from lunorash.codec import decode_json
 from lunorash.crons.runs import CronRun
 from lunorash.errors import LunoraError, UnavailableError
+from lunorash.scheduler.object_stub import object_stub
 from lunorash.shard.calls import ShardCall
 
 __all__ = ["Shards"]
@@ -93,7 +94,7 @@ class Shards:
                 "there is no binding to a ShardDO; bind the class as SHARD under durable_objects in wrangler.jsonc "
                 "and build the app with .shard(lambda env: env.SHARD)",
             )
-        stub = self._namespace.get(self._namespace.idFromName(shard_key or _DEFAULT))
+        stub = object_stub(self._namespace, shard_key or _DEFAULT)
         try:
             text = await getattr(stub, method)(argument)
         except Exception as error:

@@ -18,6 +18,10 @@ from lunorash.errors import LunoraError
 
 __all__ = ["drive"]
 
+if not hasattr(asyncio.tasks, "_set_task_name"):
+    # The loop of Pyodide 314 calls it for tasks that a factory has made, though Python 3.14 no longer has it.
+    setattr(asyncio.tasks, "_set_task_name", lambda task, name: None if name is None else task.set_name(name))  # noqa: B010
+
 _REFUSALS: Final = 5
 _STANDARD_LIBRARY: Final = PurePath(inspect.isawaitable.__code__.co_filename).parent
 _LIBRARIES: Final = frozenset({"lunorash", "python_modules", "site-packages"})

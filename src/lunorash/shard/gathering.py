@@ -44,7 +44,13 @@ class Gathering:
             for each what it raised, or what became of the call: a `SharedError` if it broke, and others were in it.
         """
         calls = [
-            ShardCall(path=attempt.target, args=json.dumps(attempt.args), auth=Auth(), job=attempt.as_job())
+            ShardCall(
+                path=attempt.target,
+                args=json.dumps(attempt.args),
+                auth=Auth(),
+                job=attempt.as_job(),
+                traceparent=attempt.traceparent,
+            )
             for attempt in attempts
         ]
         try:

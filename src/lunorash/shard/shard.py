@@ -25,6 +25,7 @@ from lunorash.shard.calls import ShardCall
 from lunorash.shard.database import Database
 from lunorash.shard.driving import drive
 from lunorash.shard.outbox import Outbox
+from lunorash.traceparent import tracing
 from lunorash.values import encode_value
 
 __all__ = ["MAX_NESTED", "MAX_ROUNDS", "Round", "Shard"]
@@ -192,7 +193,8 @@ class Shard:
         database = Database(self._store.run, read_only=False)
         scheduler = self._scheduler(this)
         try:
-            result = self._run(function, args, call, this, database, scheduler)
+            with tracing(call.traceparent):
+                result = self._run(function, args, call, this, database, scheduler)
         except BaseException:
             scheduler.raise_unanswered()
             raise

@@ -9,6 +9,7 @@ from typing import Final
 import pyodide_js
 from failpoints import ARM
 from journal import journal
+from kept_statistics import KEPT_STATISTICS
 from lost_alarms import LOST_ALARM
 from routes.schedule import SCHEDULE
 from timers import TIMERS
@@ -58,6 +59,7 @@ _isolate: list[str] = []
 PEEPHOLES: Final = (
     SCHEDULE,
     ARM,
+    KEPT_STATISTICS,
     LOST_ALARM,
     TIMERS,
     Route(method="GET", path="/test/journal", handler=read_journal),

@@ -5,6 +5,7 @@ from deliveries import with_deliveries
 from failpoints import with_failpoints
 from identity import identify, may_use
 from journal import JournalDO
+from kept_statistics import with_kept_statistics
 from lost_alarms import with_lost_alarms
 from peepholes import PEEPHOLES
 from ticks import CRONS
@@ -27,7 +28,7 @@ app = (
 )
 
 Default = with_deliveries(app.Default)
-SchedulerDO = with_timers(with_lost_alarms(scheduler.SchedulerDO))
+SchedulerDO = with_kept_statistics(with_timers(with_lost_alarms(scheduler.SchedulerDO)))
 ShardDO = with_failpoints(app.ShardDO)
 
 __all__ = ["ConformanceDO", "Courier", "Default", "Errand", "JournalDO", "SchedulerDO", "ShardDO"]
