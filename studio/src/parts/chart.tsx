@@ -8,6 +8,8 @@ export interface Series {
   /** The name of a colour of the style sheet, without its dashes. */
   colour: string;
   values: (number | null)[];
+  /** How high it is drawn, where that is not its value: on top of another. */
+  heights?: (number | null)[];
   /** Drawn as bars. */
   bars?: boolean;
 }
@@ -27,8 +29,10 @@ export function Chart({ label, times, series, show }: Props) {
   const plot = useRef<uPlot | null>(null);
   const showing = useRef(show);
   showing.current = show;
+  const given = useRef(series);
+  given.current = series;
   const names = series.map((each) => each.name).join();
-  const data = [times.map((time) => time / 1_000), ...series.map((each) => each.values)] as uPlot.AlignedData;
+  const data = [times.map((time) => time / 1_000), ...series.map((each) => each.heights ?? each.values)] as uPlot.AlignedData;
   const latest = useRef(data);
   latest.current = data;
 
@@ -38,7 +42,7 @@ export function Chart({ label, times, series, show }: Props) {
     const dark = matchMedia("(prefers-color-scheme: dark)");
     const draw = (): void => {
       plot.current?.destroy();
-      plot.current = new uPlot(options(box, series, (value) => showing.current(value)), latest.current, box);
+      plot.current = new uPlot(options(box, series, () => given.current, (value) => showing.current(value)), latest.current, box);
     };
     draw();
     const resize = new ResizeObserver(() => plot.current?.setSize({ width: box.clientWidth, height: HEIGHT }));
@@ -76,7 +80,7 @@ export function Chart({ label, times, series, show }: Props) {
   );
 }
 
-function options(box: HTMLElement, series: Series[], show: (value: number) => string): uPlot.Options {
+function options(box: HTMLElement, series: Series[], latest: () => Series[], show: (value: number) => string): uPlot.Options {
   const style = getComputedStyle(box);
   const colour = (name: string): string => style.getPropertyValue(`--${name}`).trim();
   const font = `11px ${style.fontFamily}`;
@@ -85,26 +89,27 @@ function options(box: HTMLElement, series: Series[], show: (value: number) => st
   return {
     width: box.clientWidth,
     height: HEIGHT,
-    padding: [8, 8, 0, 0],
+    padding: [8, 18, 0, 0],
     legend: { show: false },
     cursor: { y: false, points: { size: 6 } },
     scales: { y: { range: (_, __, top) => [0, Math.max(1, top * 1.1)] } },
     axes: [
-      { ...axis, grid: { show: false }, values: (_, at) => at.map(minuteText), space: 64 },
+      { ...axis, grid: { show: false }, values: (_, at) => at.map(minuteText), space: 64, size: 28 },
       { ...axis, grid, size: 56, values: (_, at) => at.map(show), space: 36 },
     ],
     series: [
       {},
       ...series.map((each) => ({
+        spanGaps: false,
         label: each.name,
         stroke: colour(each.colour),
-        fill: `${colour(each.colour)}${each.bars ? "b0" : "1f"}`,
+        fill: `${colour(each.colour)}${each.bars ? "" : "1f"}`,
         width: each.bars ? 0 : 2,
-        points: { show: false },
+        ...(each.bars ? { points: { show: false } } : {}),
         ...(each.bars ? { paths: uPlot.paths.bars!({ size: [0.8, 24] }) } : {}),
       })),
     ],
-    hooks: { setCursor: [(plot) => told(plot, series, show)] },
+    hooks: { setCursor: [(plot) => told(plot, latest(), show)] },
   };
 }
 
@@ -122,8 +127,8 @@ function told(plot: uPlot, series: Series[], show: (value: number) => string): v
     plot.over.append(tip);
   }
   const at = plot.data[0][index] ?? 0;
-  const values = series.map((each, number) => {
-    const value = plot.data[number + 1]?.[index];
+  const values = series.map((each) => {
+    const value = each.values[index];
     return `${each.name} ${value === null || value === undefined ? "–" : show(value)}`;
   });
   tip.textContent = [minuteText(at), ...values].join("  ·  ");

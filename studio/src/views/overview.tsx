@@ -142,8 +142,8 @@ function Plots({ minutes }: { minutes: Minute[] | ApiError | null }) {
           times={times}
           show={(value) => String(Math.round(value))}
           series={[
+            { name: "failed", colour: "bad", values: seen.map((minute) => minute.failed), heights: seen.map((minute) => minute.succeeded + minute.failed), bars: true },
             { name: "succeeded", colour: "good", values: seen.map((minute) => minute.succeeded), bars: true },
-            { name: "failed", colour: "bad", values: seen.map((minute) => minute.failed), bars: true },
           ]}
         />
       </section>
