@@ -107,6 +107,16 @@ async def test_a_refusal_names_the_field_the_value_and_the_rule() -> None:
     assert told["error"]["message"].startswith("state.0 is 'gone'; it must be 'pending', 'running'")
 
 
+async def test_answers_are_laid_out_as_they_always_were() -> None:
+    """People grep them: the README does."""
+    worker = Worker()
+    await worker.schedule()
+    for path, query in (("/scheduled/get", "id=j"), ("/scheduled/jobs", ""), ("/scheduled/status", "")):
+        answer = await worker.answer("GET", PREFIX + path, query=query)
+        assert answer.text == json.dumps(json.loads(answer.text))
+        assert '": ' in answer.text
+
+
 # -- finding and counting ------------------------------------------------------------------------------------
 
 

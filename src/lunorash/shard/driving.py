@@ -18,10 +18,6 @@ from lunorash.errors import LunoraError
 
 __all__ = ["drive"]
 
-if not hasattr(asyncio.tasks, "_set_task_name"):
-    # The loop of Pyodide 314 calls it for tasks that a factory has made, though Python 3.14 no longer has it.
-    setattr(asyncio.tasks, "_set_task_name", lambda task, name: None if name is None else task.set_name(name))  # noqa: B010
-
 _REFUSALS: Final = 5
 _STANDARD_LIBRARY: Final = PurePath(inspect.isawaitable.__code__.co_filename).parent
 _LIBRARIES: Final = frozenset({"lunorash", "python_modules", "site-packages"})
@@ -108,35 +104,36 @@ def _is_library(file: str) -> bool:
 
 
 @contextmanager
-def _tasks_started() -> Iterator[list[asyncio.Future[Any]]]:
+def _tasks_started() -> Iterator[list[asyncio.Task[Any]]]:
     """Collect the tasks that are started meanwhile, and abandon them at the end.
 
     To compare `asyncio.all_tasks` before and after would take longer the more dispatches are under way.
     """
-    started: list[asyncio.Future[Any]] = []
+    started: list[asyncio.Task[Any]] = []
     try:
         loop = asyncio.get_running_loop()
     except RuntimeError:  # no loop runs, so no task can be started either
         yield started
         return
-    factory = loop.get_task_factory()
+    create_task = loop.create_task
 
-    def start(loop: asyncio.AbstractEventLoop, body: Any, **options: Any) -> asyncio.Future[Any]:
-        task = asyncio.Task(body, loop=loop, **options) if factory is None else factory(loop, body, **options)
+    def start(*args: Any, **options: Any) -> asyncio.Task[Any]:
+        task = create_task(*args, **options)
         started.append(task)
         return task
 
-    loop.set_task_factory(start)
+    # not by a task factory: the loop of Pyodide 314 calls what Python 3.14 no longer has for the tasks of one
+    loop.create_task = start  # type: ignore[method-assign]
     try:
         yield started
     finally:
-        loop.set_task_factory(factory)
+        loop.create_task = create_task  # type: ignore[method-assign]
         for task in started:
             _abandon(task)
 
 
-def _task_place(task: asyncio.Future[Any]) -> str:
-    coroutine = task.get_coro() if isinstance(task, asyncio.Task) else None
+def _task_place(task: asyncio.Task[Any]) -> str:
+    coroutine = task.get_coro()
     name = getattr(coroutine, "__qualname__", None) or type(coroutine).__name__
     code = getattr(coroutine, "cr_code", None) or getattr(coroutine, "gi_code", None)
     return name if code is None else f"{name} of {code.co_filename}:{code.co_firstlineno}"

@@ -67,6 +67,11 @@ class Operation:
         return " ".join((self.handler.__doc__ or "").split())
 
     @property
+    def summary(self) -> str:
+        """The same in short."""
+        return self.text.partition(". ")[0].rstrip(".")
+
+    @property
     def every_code(self) -> tuple[str, ...]:
         """The codes of all errors that it may answer."""
         asking = () if self.asks is None else ("BAD_REQUEST", "INVALID_INPUT")
