@@ -186,6 +186,8 @@ async def test_a_job_is_scheduled_with_all_its_options_and_numbers_of_any_size()
             "shard_key": "tenant",
             "pool": "imports",
             "priority": -3,
+            "expires_at": NOW + 6_000,
+            "tags": ["b", "a"],
         },
     }
     assert await _post(worker, "/scheduled/schedule", body) == (200, {"id": "j"})
@@ -195,6 +197,7 @@ async def test_a_job_is_scheduled_with_all_its_options_and_numbers_of_any_size()
     assert isinstance(record["args"]["f"], float)
     told = [record[name] for name in ("due", "timeout_ms", "shard_key", "pool", "priority")]
     assert told == [NOW + 5_000, 7_000, "tenant", "imports", -3]
+    assert (record["expires_at"], record["tags"], record["on_complete"]) == (NOW + 6_000, ["a", "b"], None)
     assert record["retry"] == RetryPolicy(max_attempts=2, backoff="linear", base_ms=10).to_dict()
 
 
@@ -259,6 +262,11 @@ async def test_workflows_and_agents_are_scheduled_by_their_names() -> None:
         ({"options": {"retry": {"max_attempts": 1000, "base_ms": 10**9}}}, "INVALID_INPUT"),
         ({"options": {"shard_key": ""}}, "INVALID_INPUT"),
         ({"options": {"pool": "a b"}}, "INVALID_INPUT"),
+        ({"options": {"expires_at": 1}}, "INVALID_INPUT"),
+        ({"options": {"tags": [""]}}, "INVALID_INPUT"),
+        ({"options": {"tags": "a"}}, "INVALID_INPUT"),
+        ({"options": {"on_complete": "workflows.onboarding"}}, "INVALID_INPUT"),
+        ({"options": {"on_complete": "m:gone"}}, "FUNCTION_NOT_FOUND"),
     ],
 )
 async def test_a_job_that_cannot_be_is_not_stored(change: dict[str, Any], code: str) -> None:

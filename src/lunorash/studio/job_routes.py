@@ -164,6 +164,9 @@ class OptionFields(Asked):
         shard_key: which shard a mutation runs on.
         pool: the workpool that it runs in.
         priority: which jobs of its pool it goes before.
+        expires_at: when it is too late to start it, in epoch milliseconds.
+        tags: words to find it by.
+        on_complete: the path of a mutation or an action that is told of its endings.
     """
 
     id: IdField | None = None
@@ -172,6 +175,9 @@ class OptionFields(Asked):
     shard_key: str | None = Field(None, min_length=1, max_length=256)
     pool: PoolField | None = None
     priority: int = Field(0, ge=-MAX_PRIORITY, le=MAX_PRIORITY)
+    expires_at: InstantField | None = None
+    tags: list[str] = Field(default_factory=list)
+    on_complete: str | None = Field(None, min_length=1, max_length=200)
 
     def run_options(self) -> RunOptions:
         """The options as a scheduler takes them."""
