@@ -122,6 +122,10 @@ def test_the_app_of_the_readme_runs(worker_factory: Callable[..., Worker], setti
         f"{worker.url}/api/action", json={"path": "letters:send_all", "args": {"addresses": ["ada@example.com"]}}
     )
     assert answer.json()["value"] == ["DUPLICATE_SCHEDULE_ID"]
+    answer = httpx.post(f"{worker.url}/api/action", json={"path": "support:letters_of", "args": {"number": 1}})
+    told = answer.json()["value"]
+    assert (told["count"], len(told["letters"])) == (1, 1)
+    assert told["letters"][0].startswith("letter-1 ")
     worker.stop()
 
     # without an entry of its own the project gets one that is wired by the usual names

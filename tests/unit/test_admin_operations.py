@@ -9,7 +9,7 @@ from urllib.parse import quote
 import pytest
 
 from lunorash.errors import STATUS_BY_CODE, LunoraError
-from lunorash.scheduler import JobFilter, RetryPolicy
+from lunorash.scheduler import JobFilter, RetryPolicy, RunOptions
 from lunorash.server import define_app
 from lunorash.studio.admin import PREFIX, AdminParts, admin_operations
 from lunorash.studio.openapi import openapi_document
@@ -92,7 +92,7 @@ async def test_a_refusal_names_the_field_the_value_and_the_rule() -> None:
     assert await why("/scheduled/run-now", {}) == "id is missing; the body must have it"
     assert await why("/scheduled/run-now", {"id": "j", "more": 1}) == "there is no field 'more'; there is id"
     assert await why("/scheduled/cancel-many", {"filter": {}, "limit": 0}) == (
-        "limit is 0; it must be greater than or equal to 1"
+        "limit is 0; it must be a whole number from 1 to 1,000"
     )
     assert await why("/scheduled/cancel-many", {"filter": {"targets": "x"}}) == (
         "there is no field 'filter.targets'; there is state, target, pool, tag, error, id_prefix, created_from, "
@@ -100,11 +100,21 @@ async def test_a_refusal_names_the_field_the_value_and_the_rule() -> None:
     )
     assert (
         await why("/scheduled/schedule", {"target": TARGET, "options": {"priority": 11}})
-        == "options.priority is 11; it must be less than or equal to 10"
+        == "options.priority is 11; it must be a whole number from -10 to 10"
     )
     status, told = await _get(worker, "/scheduled/jobs", "state=gone")
     assert status == 400
     assert told["error"]["message"].startswith("state.0 is 'gone'; it must be 'pending', 'running'")
+
+
+async def test_answers_are_laid_out_as_they_always_were() -> None:
+    """People grep them: the README does."""
+    worker = Worker()
+    await worker.schedule()
+    for path, query in (("/scheduled/get", "id=j"), ("/scheduled/jobs", ""), ("/scheduled/status", "")):
+        answer = await worker.answer("GET", PREFIX + path, query=query)
+        assert answer.text == json.dumps(json.loads(answer.text))
+        assert '": ' in answer.text
 
 
 # -- finding and counting ------------------------------------------------------------------------------------
@@ -186,8 +196,9 @@ async def test_a_job_is_scheduled_with_all_its_options_and_numbers_of_any_size()
             "shard_key": "tenant",
             "pool": "imports",
             "priority": -3,
-            "expires_at": NOW + 6_000,
-            "tags": ["b", "a"],
+            "expires_at": NOW + 9_000,
+            "tags": ["vip", "eu", "vip"],
+            "on_complete": TARGET,
         },
     }
     assert await _post(worker, "/scheduled/schedule", body) == (200, {"id": "j"})
@@ -195,9 +206,11 @@ async def test_a_job_is_scheduled_with_all_its_options_and_numbers_of_any_size()
     record = json.loads(answer.text)["record"]
     assert record["args"] == body["args"]
     assert isinstance(record["args"]["f"], float)
-    told = [record[name] for name in ("due", "timeout_ms", "shard_key", "pool", "priority")]
-    assert told == [NOW + 5_000, 7_000, "tenant", "imports", -3]
-    assert (record["expires_at"], record["tags"], record["on_complete"]) == (NOW + 6_000, ["a", "b"], None)
+    told = [record[name] for name in ("due", "timeout_ms", "shard_key", "pool", "priority", "expires_at", "tags")]
+    assert told == [NOW + 5_000, 7_000, "tenant", "imports", -3, NOW + 9_000, ["eu", "vip"]]
+    assert record["on_complete"] == TARGET
+    assert await _ids(worker, "tag=vip&state=pending") == "j"
+    assert await _ids(worker, "tag=vi") == ""
     assert record["retry"] == RetryPolicy(max_attempts=2, backoff="linear", base_ms=10).to_dict()
 
 
@@ -262,10 +275,11 @@ async def test_workflows_and_agents_are_scheduled_by_their_names() -> None:
         ({"options": {"retry": {"max_attempts": 1000, "base_ms": 10**9}}}, "INVALID_INPUT"),
         ({"options": {"shard_key": ""}}, "INVALID_INPUT"),
         ({"options": {"pool": "a b"}}, "INVALID_INPUT"),
-        ({"options": {"expires_at": 1}}, "INVALID_INPUT"),
-        ({"options": {"tags": [""]}}, "INVALID_INPUT"),
-        ({"options": {"tags": "a"}}, "INVALID_INPUT"),
-        ({"options": {"on_complete": "workflows.onboarding"}}, "INVALID_INPUT"),
+        ({"options": {"expires_at": 5}}, "INVALID_INPUT"),
+        ({"options": {"tags": "vip"}}, "INVALID_INPUT"),
+        ({"options": {"tags": ["x" * 65]}}, "INVALID_INPUT"),
+        ({"options": {"tags": [str(number) for number in range(11)]}}, "INVALID_INPUT"),
+        ({"options": {"on_complete": "nowhere"}}, "INVALID_INPUT"),
         ({"options": {"on_complete": "m:gone"}}, "FUNCTION_NOT_FOUND"),
     ],
 )
@@ -369,6 +383,12 @@ def test_a_filter_and_its_models_have_the_same_conditions() -> None:
     conditions = set(JobFilter.__slots__)
     assert set(FilterFields.model_fields) == conditions
     assert {name.replace("function", "target") for name in FilterQuery.model_fields} == conditions
+
+
+def test_options_of_a_job_are_those_of_the_library() -> None:
+    from lunorash.studio.job_routes import OptionFields
+
+    assert {name.replace("timeout_ms", "timeout") for name in OptionFields.model_fields} == set(RunOptions.__slots__)
 
 
 def test_the_table_can_be_described_and_not_done_without_an_app() -> None:

@@ -126,7 +126,7 @@ def _name(reference: Mapping[str, Any]) -> str:
 def _operation(operation: Operation, schemas: _Schemas) -> dict[str, Any]:
     told: dict[str, Any] = {
         "operationId": operation.name,
-        "summary": operation.text.partition(". ")[0].rstrip("."),
+        "summary": operation.summary,
         "description": operation.text,
         "tags": [operation.path.split("/")[1].removesuffix(".json")],
         "responses": {
