@@ -14,6 +14,7 @@ import pytest
 
 from lunorash.errors import LunoraError
 from lunorash.scheduler import batching, dispatching, engine, pooling, protocol, queries, settling, verdict
+from lunorash.scheduler.accepting import Accepting
 from lunorash.scheduler.alarm import Alarm
 from lunorash.scheduler.breaker import Breaker
 from lunorash.scheduler.dispatching import Dispatcher
@@ -24,10 +25,10 @@ from lunorash.scheduler.pooling import Pooling
 from lunorash.scheduler.settling import Settling
 from lunorash.scheduler.store import Row
 from lunorash.scheduler.verdict import Event, NeverBegan, Unavailable, Unknown, Verdict
+from lunorash.shard.applied import Applied
 from lunorash.shard.calls import ShardCall
 from lunorash.shard.client import Shards
 from lunorash.shard.outbox import Outbox
-from lunorash.shard.shard import Shard
 
 __all__ = ["BUGS", "Bug"]
 
@@ -148,7 +149,7 @@ def _takes_what_room_a_pool_has_many_times(patch: pytest.MonkeyPatch) -> None:
 
 
 def _forgets_that_a_mutation_had_its_effect(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Shard, "_record", lambda self, call, result, now: None)
+    patch.setattr(Applied, "add", lambda self, results, now: None)
 
 
 def _does_not_wake_for_an_outbox(patch: pytest.MonkeyPatch) -> None:
@@ -156,12 +157,12 @@ def _does_not_wake_for_an_outbox(patch: pytest.MonkeyPatch) -> None:
 
 
 def _passes_over_the_cancels_of_shards(patch: pytest.MonkeyPatch) -> None:
-    cancel = Engine._cancel
+    cancel = Accepting.cancel
 
-    def passed_over(self: Engine, job_id: str, now: int, called: int) -> bool:
+    def passed_over(self: Accepting, job_id: str, now: int, called: int) -> bool:
         return called == now and cancel(self, job_id, now, called)
 
-    patch.setattr(Engine, "_cancel", passed_over)
+    patch.setattr(Accepting, "cancel", passed_over)
 
 
 def _settles_only_the_first_result(patch: pytest.MonkeyPatch) -> None:
