@@ -14,6 +14,7 @@ import pytest
 
 from lunorash.errors import LunoraError
 from lunorash.scheduler import batching, dispatching, engine, pooling, protocol, queries, settling, verdict
+from lunorash.scheduler.accepting import Accepting
 from lunorash.scheduler.alarm import Alarm
 from lunorash.scheduler.breaker import Breaker
 from lunorash.scheduler.claiming import Claiming
@@ -158,12 +159,12 @@ def _does_not_wake_for_an_outbox(patch: pytest.MonkeyPatch) -> None:
 
 
 def _passes_over_the_cancels_of_shards(patch: pytest.MonkeyPatch) -> None:
-    cancel = Engine._cancel
+    cancel = Accepting.cancel
 
-    def passed_over(self: Engine, job_id: str, now: int, called: int) -> bool:
+    def passed_over(self: Accepting, job_id: str, now: int, called: int) -> bool:
         return called == now and cancel(self, job_id, now, called)
 
-    patch.setattr(Engine, "_cancel", passed_over)
+    patch.setattr(Accepting, "cancel", passed_over)
 
 
 def _settles_only_the_first_result(patch: pytest.MonkeyPatch) -> None:

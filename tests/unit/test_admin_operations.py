@@ -280,6 +280,7 @@ async def test_workflows_and_agents_are_scheduled_by_their_names() -> None:
         ({"options": {"tags": ["x" * 65]}}, "INVALID_INPUT"),
         ({"options": {"tags": [str(number) for number in range(11)]}}, "INVALID_INPUT"),
         ({"options": {"on_complete": "nowhere"}}, "INVALID_INPUT"),
+        ({"options": {"on_complete": "m:gone"}}, "FUNCTION_NOT_FOUND"),
     ],
 )
 async def test_a_job_that_cannot_be_is_not_stored(change: dict[str, Any], code: str) -> None:

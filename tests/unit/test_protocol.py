@@ -272,6 +272,22 @@ def test_the_release_before_understands_a_line() -> None:
     assert [(each.job, each.outcome, each.retryable) for each in read] == [("a", "ok", True), ("b", "failed", False)]
 
 
+def test_texts_that_the_sender_has_not_cut_are_cut_when_they_are_read() -> None:
+    text = "x" * 300_000
+    line = json.dumps(
+        {
+            "type": "results",
+            "results": [
+                {"job": "j", "attempt": 1, "outcome": "failed", "code": text, "message": text, "traceback": text}
+            ],
+        }
+    )
+    read = read_line(line)
+    assert isinstance(read, Results)
+    (result,) = read.as_results()
+    assert [len(each or "") for each in (result.code, result.message, result.traceback)] == [100, 2_000, MAX_TRACE]
+
+
 def test_a_traceback_is_cut_to_a_bearable_length() -> None:
     failed = Result(job="j", attempt=1, outcome="failed", traceback="x" * 3_000_000)
     assert _read(failed)[0].traceback == "x" * MAX_TRACE

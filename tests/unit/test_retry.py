@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lunorash.errors import LunoraError
+from lunorash.retrying import MAX_RETRY_AFTER_MS
 from lunorash.scheduler.retry import DEFAULT_RETRY, MAX_DELAY_MS, MAX_HORIZON_MS, Backoff, RetryPolicy
 
 _BACKOFFS: st.SearchStrategy[Backoff] = st.sampled_from(["exponential", "linear"])
@@ -43,6 +44,17 @@ def test_a_wait_is_at_least_a_millisecond_and_at_most_the_cap(policy: RetryPolic
     assert type(wait) is int
     assert policy.max_ms
     assert 1 <= wait <= policy.max_ms
+
+
+@given(_policies(), st.integers(1, 1000), st.integers(-(2**60), 2**60), st.floats(0, 1, exclude_max=True))
+def test_what_is_asked_for_is_the_least_and_jitter_only_adds_to_it(
+    policy: RetryPolicy, retry: int, asked: int, luck: float
+) -> None:
+    least = max(0, min(asked, MAX_RETRY_AFTER_MS))
+    wait = policy.delay_after_ms(retry, asked, random=lambda: luck)
+    own = policy.delay_ms(retry, random=lambda: luck)
+    assert max(least, own) <= wait <= max(own, least * (1 + policy.jitter) + 1)
+    assert policy.delay_after_ms(retry, None, random=lambda: luck) == own
 
 
 @given(_policies(), st.integers(1, 1000), st.floats(0, 1, exclude_max=True))

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from typing import Final, TypeVar
 
 from lunorash.errors import LunoraError
 from lunorash.scheduler import queries
+from lunorash.scheduler.accepting import Accepting
 from lunorash.scheduler.alarm import Alarm
 from lunorash.scheduler.batching import BatchSizes
 from lunorash.scheduler.breaker import Breaker
@@ -90,6 +90,7 @@ class Engine:
         self._history = History(store, retention)
         self._endings = Endings(store, self._history)
         self._inserting = Inserting(store, self._pooling, self._endings, self._journal)
+        self._accepting = Accepting(store, self._inserting, self._endings, self._journal, mint_id)
         self._bulk = Bulk(store, self._pooling, self._endings, mint_id, self._journal)
         self._settling = Settling(
             store, self.breaker, self._pooling, self._endings, self._journal, random, retention=retention
@@ -144,22 +145,7 @@ class Engine:
         A row that was accepted before, however long ago, is passed over. A job that cannot be taken, because its id
         is, becomes a dead letter under an id of its own, so that it is seen and does not hold up the rows behind it.
         """
-
-        def work() -> int:
-            found = self._store.execute(queries.ACCEPTED, shard)
-            accepted: int = found[0]["accepted"] if found else 0
-            for row in rows:
-                if row.number <= accepted:
-                    continue
-                if row.job is None:
-                    self._cancel(row.id, now, row.called)
-                else:
-                    self._insert_or_bury(row.job, now, row.called)
-                accepted = row.number
-            self._store.execute(queries.ACCEPT, shard, accepted)
-            return accepted
-
-        return self._change(work, now)
+        return self._change(lambda: self._accepting.accept(shard, rows, now), now)
 
     def cancel(self, job_id: str, now: int) -> bool:
         """Cancel a job that has not come to rest; False if there is none.
@@ -167,7 +153,7 @@ class Engine:
         A running attempt is not stopped, but nothing is retried. A job that is not here may be on its way from a
         shard: for a day the cancel is remembered, and applies to a call that was made before it.
         """
-        return self._change(lambda: self._cancel(job_id, now, now), now)
+        return self._change(lambda: self._accepting.cancel(job_id, now, now), now)
 
     def run_now(self, job_id: str, now: int) -> bool:
         """Make a job that waits due now, if it is not due already; False if none waits by that id.
@@ -391,25 +377,6 @@ class Engine:
     def _free(self, open_dispatches: int) -> int:
         """How many dispatches may still be opened; those of this operation have not reached the wire yet."""
         return min(self._room() - self._starting, MAX_OPEN_DISPATCHES - open_dispatches)
-
-    def _cancel(self, job_id: str, now: int, called: int) -> bool:
-        if self._inserting.cancel(job_id, now):
-            return True
-        if self._store.execute(queries.REQUEST_CANCEL, job_id):
-            return True
-        if not self._store.execute(queries.HOLDER_OF_ID, job_id):
-            self._store.execute(queries.BURY, job_id, called)
-        return False
-
-    def _insert_or_bury(self, job: NewJob, now: int, called: int) -> None:
-        try:
-            self._inserting.insert(job, now, called, numbered=True)
-        except LunoraError as error:
-            refused = replace(job, id=self._mint_id(), incarnation=self._mint_id())
-            self._inserting.insert(refused, now, called, numbered=True)
-            dead = self._store.execute(queries.REFUSE, now, error.code, error.message, refused.id)
-            self._endings.ended(dead, "dead", now)
-            self._journal.happened("dead", refused.to_dict(), now, code=error.code)
 
     def _claim(self, now: int) -> list[Dispatch]:
         open_dispatches: int = self._store.execute(queries.OPEN_DISPATCHES)[0]["open"]

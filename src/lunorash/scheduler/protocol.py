@@ -121,7 +121,19 @@ class Results(_Wire):
 
     def as_results(self) -> list[Result]:
         """The same as the engine takes them."""
-        return [Result(**result.__dict__) for result in self.results]
+        return [_cut(result) for result in self.results]
+
+
+def _cut(result: _WireResult) -> Result:
+    """A result as it is kept: whoever sent it need not have cut its texts."""
+    if result.outcome == "ok":
+        return Result(**result.__dict__)
+    cut = {
+        "code": text_of(result.code, MAX_CODE),
+        "message": text_of(result.message, MAX_MESSAGE),
+        "traceback": text_of(result.traceback, MAX_TRACE),
+    }
+    return Result(**{**result.__dict__, **cut})
 
 
 class Heartbeat(_Wire):
