@@ -172,7 +172,7 @@ _PARAMETERS: Final[dict[str, tuple[Value, ...]]] = {
     "INSERT_ALL": ("[]",),
     "EXPIRE": (NOW, "JOB_EXPIRED", "late", '["j000002"]'),
     "ENDED": ('["j000002"]',),
-    "PRUNE_OLDEST": (5,),
+    "PRUNE_OLDEST": (NOW, 5),
     "DELETE_ATTEMPTS": ('["j000002"]',),
     "DUE_IN_POOL": ("full", 0, NOW, 5),
     "PRIORITIES_IN_POOL": ("full",),

@@ -265,7 +265,8 @@ WHERE id = ?
 
 # What is told of jobs that have ended to the functions that want to hear of it.
 ENDED: Final = """
-SELECT id, incarnation, target, scheduled_for, attempt, tags, shard_key, on_complete, error_code, error_message
+SELECT id, incarnation, target, scheduled_for, attempt, tags, shard_key, on_complete, error_code, error_message,
+    traceparent
 FROM jobs WHERE id IN (SELECT value FROM json_each(?))
 """
 
@@ -308,12 +309,12 @@ DELETE FROM jobs WHERE id IN (
 PRUNE_OLDEST: Final = """
 DELETE FROM jobs WHERE id IN (
     SELECT id FROM (
-        SELECT id, ended FROM jobs WHERE state = 'succeeded' AND ended IS NOT NULL
+        SELECT id, ended FROM jobs WHERE state = 'succeeded' AND ended IS NOT NULL AND ended <= ?1
         UNION ALL
-        SELECT id, ended FROM jobs WHERE state = 'canceled' AND ended IS NOT NULL
+        SELECT id, ended FROM jobs WHERE state = 'canceled' AND ended IS NOT NULL AND ended <= ?1
         UNION ALL
-        SELECT id, ended FROM jobs WHERE state = 'expired' AND ended IS NOT NULL
-        ORDER BY ended LIMIT ?
+        SELECT id, ended FROM jobs WHERE state = 'expired' AND ended IS NOT NULL AND ended <= ?1
+        ORDER BY ended LIMIT ?2
     )
 ) RETURNING id
 """
