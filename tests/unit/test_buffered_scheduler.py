@@ -9,7 +9,7 @@ import pytest
 
 from lunorash.errors import LunoraError
 from lunorash.refs import AgentReference, FunctionReference, WorkflowReference
-from lunorash.scheduler import JobCall, JobRecord, RetryPolicy, RunOptions
+from lunorash.scheduler import JobCall, JobFilter, JobRecord, RetryPolicy, RunOptions
 from lunorash.shard.shard import MAX_ROUNDS
 
 from .scheduler_object import NOW
@@ -423,6 +423,31 @@ async def test_jobs_are_listed_as_they_were_before_the_mutation() -> None:
     assert await core.mutate(body, seed=9) == ["old1", "old2"]
     assert core.rounds == 3
     assert core.rows() == [("schedule", "new")]
+
+
+async def test_jobs_are_found_and_counted_as_they_were_before_the_mutation() -> None:
+    async def body(ctx: Mutation) -> list[Any]:
+        await schedule(ctx, "new", "new")
+        wanted = JobFilter(id_prefix="old", state="pending")
+        counted = await ctx.scheduler.count(wanted)
+        page = await ctx.scheduler.jobs(wanted, order="soonest", limit=2)
+        more = await ctx.scheduler.jobs(wanted, order="soonest", limit=2, cursor=page.cursor)
+        return [counted.count, counted.exact, *(record.id for record in (*page.jobs, *more.jobs))]
+
+    core = _core(body)
+    for number in (1, 2, 3):
+        await core.mutate(schedule, {"job_id": f"old{number}"}, seed=number)
+    await core.send()
+    assert await core.mutate(body, seed=9) == [3, True, "old1", "old2", "old3"]
+    assert core.rows() == [("schedule", "new")]
+
+
+async def test_a_search_that_makes_no_sense_is_refused_at_once() -> None:
+    async def body(ctx: Mutation) -> None:
+        await ctx.scheduler.jobs("all")  # type: ignore[arg-type]
+
+    with pytest.raises(LunoraError, match="wanted is 'all'"):
+        await _core(body).mutate(body)
 
 
 async def test_what_the_scheduler_refuses_is_raised_where_it_was_asked_and_may_be_caught() -> None:

@@ -11,7 +11,16 @@ import pytest
 
 from lunorash.errors import LunoraError
 from lunorash.functions import FunctionTable
-from lunorash.scheduler import JobRecord, RetryPolicy, RunOptions, Scheduler, create_scheduler
+from lunorash.scheduler import (
+    DeadGroups,
+    JobCount,
+    JobFilter,
+    JobRecord,
+    RetryPolicy,
+    RunOptions,
+    Scheduler,
+    create_scheduler,
+)
 from lunorash.scheduler.job import NewJob
 from lunorash.scheduler.options import MAX_INSTANT_MS
 
@@ -289,6 +298,9 @@ async def test_every_try_gets_a_stub_of_its_own() -> None:
         (lambda client: client.get("j"), "get"),
         (lambda client: client.list(), "list"),
         (lambda client: client.status(), "status"),
+        (lambda client: client.jobs(), "jobs"),
+        (lambda client: client.count(), "count"),
+        (lambda client: client.dead_groups(), "dead_groups"),
     ],
 )
 @in_fake_time
@@ -310,6 +322,7 @@ async def test_a_scheduler_that_keeps_failing_is_unavailable_after_three_tries(
         (lambda client: client.cancel("j"), "cancel"),
         (lambda client: client.dead_retry("j"), "redrive"),
         (lambda client: client.dead_drop("j"), "drop_dead"),
+        (lambda client: client.run_now("j"), "run_now"),
     ],
 )
 async def test_a_call_whose_answer_would_change_is_made_once(
@@ -400,6 +413,36 @@ async def test_a_walk_goes_through_every_page() -> None:
     page = await app.client.list(limit=7)
     assert len(page.jobs) == 7
     assert [job.id for job in (await app.client.list(cursor=page.cursor, limit=1)).jobs] == ["j007"]
+
+
+async def test_jobs_are_found_counted_and_made_due() -> None:
+    app = _App()
+    for number in range(3):
+        await app.client.run_after(
+            number * 1_000, TARGET, options=RunOptions(id=f"j{number}", tags=["t"] * (number % 2))
+        )
+    await app.client.cancel("j2")
+    page = await app.client.jobs(order="soonest", limit=2)
+    assert ([job.id for job in page.jobs], page.scanned) == (["j0", "j2"], 2)
+    rest = await app.client.jobs(order="soonest", limit=2, cursor=page.cursor)
+    assert ([job.id for job in rest.jobs], rest.cursor) == (["j1"], None)
+    assert [job.tags for job in rest.jobs] == [("t",)]
+    assert await app.client.count() == JobCount(count=3, exact=True)
+    assert await app.client.count(JobFilter(state="pending", tag="t")) == JobCount(count=1, exact=True)
+    assert await app.client.run_now("j1")
+    assert (await app.job("j1")).due == NOW
+    assert not await app.client.run_now("j2")
+    assert await app.client.dead_groups() == DeadGroups(groups=(), exact=True)
+
+
+@pytest.mark.parametrize("wanted", [None, {}, "all", {"state": "dead"}])
+async def test_a_filter_that_is_none_is_refused(wanted: Any) -> None:
+    app = _App()
+    for ask in (app.client.jobs, app.client.count):
+        with pytest.raises(LunoraError) as raised:
+            await ask(wanted)
+        assert raised.value.code == "INVALID_INPUT"
+    assert app.namespace.stubs == 0
 
 
 async def test_the_status_is_passed_on() -> None:

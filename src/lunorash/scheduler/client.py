@@ -21,7 +21,7 @@ from lunorash.scheduler.pool import PoolPage, PoolStatus, change_of_pool
 from lunorash.scheduler.record import DeadGroup, DeadGroups, JobCount, JobRecord, Page
 from lunorash.scheduler.walking import Order, check_order
 
-__all__ = ["Scheduler", "create_scheduler", "stub_of"]
+__all__ = ["Scheduler", "count_question", "create_scheduler", "jobs_question", "stub_of"]
 
 _ANY: Final = JobFilter()
 _SCHEDULED: Final[tuple[State, ...]] = ("running", "pending")
@@ -238,8 +238,8 @@ class Scheduler:
                 for job in page.jobs:
                     print(f"{job.id} has waited since {job.due}")
         """
-        question = {"filter": _checked(wanted).to_dict(), "order": check_order(order), "cursor": cursor, "limit": limit}
-        return Page.from_dict(await self._call("jobs", json.dumps(question), again=True))
+        question = jobs_question(wanted, order=order, cursor=cursor, limit=limit)
+        return Page.from_dict(await self._call("jobs", question, again=True))
 
     async def count(self, wanted: JobFilter = _ANY) -> JobCount:
         """Count the jobs that a filter chooses. A call looks at 10,000 jobs at most, and says whether those were all.
@@ -256,7 +256,7 @@ class Scheduler:
                 waiting = await ctx.scheduler.count(JobFilter(state="pending", id_prefix="u1-"))
                 print(f"{waiting.count}{'' if waiting.exact else ' or more'} jobs wait")
         """
-        return JobCount(**await self._call("count", json.dumps(_checked(wanted).to_dict()), again=True))
+        return JobCount(**await self._call("count", count_question(wanted), again=True))
 
     async def run_now(self, job_id: str) -> bool:
         """Make a job that waits due now. It starts as soon as its pool and its origin have room for it.
@@ -267,7 +267,7 @@ class Scheduler:
         Returns:
             True if it is due now, or was before. False if no job waits by that id: it runs, has ended or never was.
         """
-        return bool(await self._call("run_now", check_id(job_id), again=True))
+        return bool(await self._call("run_now", check_id(job_id)))
 
     async def walk(self, *, states: Sequence[State] = _SCHEDULED) -> AsyncIterator[JobRecord]:
         """Go through all jobs in some states, page by page."""
@@ -435,6 +435,25 @@ class Scheduler:
         if "error" in answer:
             raise _error(answer["error"])
         return answer["ok"]
+
+
+def jobs_question(wanted: JobFilter, *, order: Order, cursor: str | None, limit: int) -> str:
+    """What the SchedulerDO is asked for a page of jobs, checked.
+
+    Raises:
+        LunoraError: ``INVALID_INPUT``.
+    """
+    conditions = _checked(wanted).to_dict()
+    return json.dumps({"filter": conditions, "order": check_order(order), "cursor": cursor, "limit": limit})
+
+
+def count_question(wanted: JobFilter) -> str:
+    """What the SchedulerDO is asked for how many jobs there are, checked.
+
+    Raises:
+        LunoraError: ``INVALID_INPUT``.
+    """
+    return json.dumps(_checked(wanted).to_dict())
 
 
 def _checked(wanted: Any) -> JobFilter:

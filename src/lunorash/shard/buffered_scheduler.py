@@ -9,10 +9,13 @@ from typing import Any, Final
 from lunorash.errors import LunoraError
 from lunorash.refs import Target
 from lunorash.scheduler.calls import Catalog, JobCall, make_job, make_jobs
+from lunorash.scheduler.client import count_question, jobs_question
 from lunorash.scheduler.ids import check_id
 from lunorash.scheduler.job import State
+from lunorash.scheduler.job_filter import JobFilter
 from lunorash.scheduler.options import Delay, Instant, RunOptions, delay_ms, instant_ms
-from lunorash.scheduler.record import JobRecord, Page
+from lunorash.scheduler.record import JobCount, JobRecord, Page
+from lunorash.scheduler.walking import Order
 from lunorash.shard.outbox import Outbox
 
 __all__ = ["BufferedScheduler", "NeedsAnswerError", "Question"]
@@ -20,6 +23,7 @@ __all__ = ["BufferedScheduler", "NeedsAnswerError", "Question"]
 Question = tuple[str, str]
 """A method of the SchedulerDO, and its argument."""
 
+_ANY: Final = JobFilter()
 _SCHEDULED: Final[tuple[State, ...]] = ("running", "pending")
 
 
@@ -141,6 +145,21 @@ class BufferedScheduler:
         """List jobs, a page at a time; those that this mutation schedules are not among them yet."""
         page = self._ask(("list", json.dumps({"states": [*states], "cursor": cursor, "limit": limit})))
         return Page.from_dict(page)
+
+    async def jobs(
+        self,
+        wanted: JobFilter = _ANY,
+        *,
+        order: Order = "newest",
+        cursor: str | None = None,
+        limit: int = 100,
+    ) -> Page:
+        """Find jobs, a page at a time; see `lunorash.scheduler.Scheduler.jobs`. Those scheduled here are not found."""
+        return Page.from_dict(self._ask(("jobs", jobs_question(wanted, order=order, cursor=cursor, limit=limit))))
+
+    async def count(self, wanted: JobFilter = _ANY) -> JobCount:
+        """Count jobs; see `lunorash.scheduler.Scheduler.count`. Those that this mutation schedules are not counted."""
+        return JobCount(**self._ask(("count", count_question(wanted))))
 
     def _schedule(self, due: int, target: Target, args: Mapping[str, Any] | None, options: RunOptions | None) -> str:
         self._check_open()
