@@ -102,6 +102,7 @@ def _call(job: Row, outcome: Ending, now: int, success: Succeeded | None) -> New
         timeout_ms=DEFAULT_TIMEOUT_MS,
         shard_key=job["shard_key"],
         kind=wanted["kind"],
+        traceparent=job["traceparent"],
     )
 
 

@@ -265,7 +265,8 @@ WHERE id = ?
 
 # What is told of jobs that have ended to the functions that want to hear of it.
 ENDED: Final = """
-SELECT id, incarnation, target, scheduled_for, attempt, tags, shard_key, on_complete, error_code, error_message
+SELECT id, incarnation, target, scheduled_for, attempt, tags, shard_key, on_complete, error_code, error_message,
+    traceparent
 FROM jobs WHERE id IN (SELECT value FROM json_each(?))
 """
 
