@@ -7,14 +7,16 @@ BIN := .venv/bin
 # an installed uv is used; else one is put into .lunora/tools
 UV := $(shell command -v uv 2>/dev/null || echo .lunora/tools/bin/uv)
 STAMPS := .lunora/stamps
+PAGE := src/lunorash/studio/page/studio.js.bin
 
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help dev demo test check generate simulate soak bench lock clean setup
+.PHONY: help dev demo test check generate studio simulate soak bench lock clean setup
 help:
 	@echo "make dev       serve the example app on http://localhost:8787"
 	@echo "make demo      watch a short story of jobs on a Worker of its own"
 	@echo "make test      lint, types, import rules and all tests"
+	@echo "make studio    build the studio's page"
 	@echo "make simulate  run the simulator, SEEDS=$(SEEDS) seeds on all cores"
 	@echo "make soak      jobs that fail and hang, kill -9 and bad weather on real workerd, for some eight minutes"
 	@echo "make bench     measure how fast it is: JSON on stdout; BENCH='--only enqueue' measures less"
@@ -29,7 +31,9 @@ demo: setup
 
 test: check
 	@echo "==> tests: some twelve minutes, most of them waiting for leases and alarms on real workerd"
+	@$(BIN)/python -m tests.browser.chromium
 	@$(BIN)/pytest -q -n 2 --dist loadfile
+	@$(BIN)/python -m tests.browser.chromium
 
 generate: setup
 	@$(BIN)/lunora codegen
@@ -40,6 +44,7 @@ check: generate
 	@$(BIN)/ruff check --quiet
 	@$(BIN)/ruff format --check --quiet
 	@$(BIN)/mypy --no-error-summary
+	@cd studio && $(CURDIR)/$(BIN)/npm test --silent >$(CURDIR)/.lunora/studio-tests.log || { cat $(CURDIR)/.lunora/studio-tests.log; exit 1; }
 	@$(BIN)/lint-imports --no-cache >.lunora/import-rules.log || { cat .lunora/import-rules.log; exit 1; }
 
 simulate: setup
@@ -51,7 +56,9 @@ soak: setup
 bench: setup
 	@$(BIN)/python -m benchmarks $(BENCH)
 
-setup: $(STAMPS)/python $(STAMPS)/node
+studio: $(PAGE)
+
+setup: $(STAMPS)/python $(STAMPS)/node $(PAGE)
 
 .lunora/tools/bin/uv: requirements/uv.txt
 	@echo "==> uv is not installed: putting it into .lunora/tools"
@@ -72,6 +79,14 @@ $(STAMPS)/node: package.json package-lock.json $(STAMPS)/python
 	@$(BIN)/npm ci --silent --no-audit --no-fund
 	@touch $@
 
+$(STAMPS)/studio-node: studio/package.json studio/package-lock.json $(STAMPS)/python
+	@cd studio && $(CURDIR)/$(BIN)/npm ci --silent --no-audit --no-fund
+	@touch $@
+
+$(PAGE): studio/build.mjs studio/tsconfig.json $(wildcard studio/src/*.* studio/src/*/*.*) $(STAMPS)/studio-node
+	@echo "==> building the studio's page"
+	@cd studio && $(CURDIR)/$(BIN)/npm run --silent build
+
 # uv.lock names the registry it was resolved from, so it stays out of git; these exports do not.
 lock: | $(UV)
 	@$(UV) lock --upgrade --python "$(PYTHON)"
@@ -79,6 +94,8 @@ lock: | $(UV)
 	@$(UV) export --quiet --frozen --no-header --no-annotate --no-emit-workspace --no-dev --package lunorash > requirements/worker.txt
 	@cp requirements/worker.txt src/lunorash/template/requirements/worker.txt
 	@$(BIN)/npm install --package-lock-only --silent
+	@cd studio && $(CURDIR)/$(BIN)/npm install --package-lock-only --silent
 
 clean:
+	rm -rf studio/node_modules src/lunorash/studio/page .screenshots
 	rm -rf .venv node_modules python_modules .lunora dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -18,11 +18,11 @@ from dataclasses import asdict, replace
 
 from pytest_workers.runtime import Project, prepare
 
-from benchmarks.bench_worker import APP, BenchWorker
+from benchmarks.bench_worker import APP, BenchWorker, NotThereError
 from benchmarks.figures import FIGURES, FULL, QUICK, Figure, Sizes
 from benchmarks.machine import facts
 from benchmarks.measurement import gather
-from benchmarks.report import Failed, Measured, Outcome, document
+from benchmarks.report import Failed, Measured, Outcome, Skipped, document
 
 __all__ = ["main"]
 
@@ -54,6 +54,9 @@ def _measure(project: Project, name: str, figure: Figure, sizes: Sizes, runs: in
                 measured.append(dict(figure.measure(worker, sizes)))
                 shown = ", ".join(f"{what} {value:,.1f} {figure.units[what]}" for what, value in measured[-1].items())
                 _say(f"{name}, run {number}: {shown}")
+    except NotThereError as error:
+        _say(f"{name}: skipped, {error}")
+        return Skipped(str(error))
     except Exception as error:  # noqa: BLE001 - the other figures are still worth their time
         _say(f"{name}: failed, {error}")
         return Failed(f"{type(error).__name__}: {error}")

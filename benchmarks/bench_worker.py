@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import tempfile
 import time
 from collections.abc import Callable
@@ -14,9 +15,12 @@ from pytest_workers.runtime import DevServer, Project
 
 from benchmarks.machine import worker_memory_mb
 
-__all__ = ["APP", "BenchWorker"]
+__all__ = ["ADMIN_TOKEN", "APP", "BenchWorker", "NotThereError"]
 
 APP: Final = Path(__file__).parent / "app"
+ADMIN_TOKEN: Final = secrets.token_hex(32)
+"""Of all Workers of this run."""
+
 _LEAD_MS: Final = 1_000
 """Between storing jobs that are measured and the time when they fall due."""
 _POLL_S: Final = 0.5
@@ -25,6 +29,10 @@ _STALLED_S: Final = 120
 _LOG_LINES: Final = 30
 """Shown when something goes wrong."""
 _A_YEAR_MS: Final = 365 * 86_400_000
+
+
+class NotThereError(Exception):
+    """This machine has not what a figure needs; the text says what."""
 
 
 class BenchWorker:
@@ -39,7 +47,11 @@ class BenchWorker:
 
     def __init__(self, project: Project, *, loopback: bool, stored: int, say: Callable[[str], None]) -> None:
         self._state = tempfile.TemporaryDirectory(prefix="lunora-benchmark-", ignore_cleanup_errors=True)
-        variables = {"LUNORA_ORIGIN_URL": "{origin}", "LUNORA_DISPATCH": "loopback" if loopback else "origin"}
+        variables = {
+            "LUNORA_ORIGIN_URL": "{origin}",
+            "LUNORA_DISPATCH": "loopback" if loopback else "origin",
+            "LUNORA_ADMIN_TOKEN": ADMIN_TOKEN,
+        }
         self._server = DevServer(
             project,
             persist_to=Path(self._state.name),
@@ -70,7 +82,7 @@ class BenchWorker:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if error is not None:
+        if error is not None and not isinstance(error, NotThereError):
             time.sleep(0.5)  # its log comes through wrangler
             for line in self._server.log_lines()[-_LOG_LINES:]:
                 self._say(f"| {line}")

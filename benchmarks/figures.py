@@ -140,6 +140,12 @@ def _memory(worker: BenchWorker, sizes: Sizes) -> Mapping[str, float]:
     return {"first": first, "last": last, "growth": last - first}
 
 
+def _first_table(worker: BenchWorker, _sizes: Sizes) -> Mapping[str, float]:
+    from benchmarks.studio_page import first_table_ms
+
+    return {"first_row": first_table_ms(worker.url)}
+
+
 _MANY: Final = ", with many far-future jobs stored"
 _RATE: Final = {"rate": "jobs/s"}
 _LATENESS: Final = Figure(
@@ -193,6 +199,13 @@ FIGURES: Final[Mapping[str, Figure]] = {
     "stored-drain-mutations": _with_many(_MUTATIONS),
     "stored-drain-actions": _with_many(_ACTIONS),
     "stored-lateness": _with_many(_LATENESS),
+    "stored-studio": _with_many(
+        Figure(
+            what="from opening the studio's jobs in Chromium to the first row",
+            units={"first_row": "ms"},
+            measure=_first_table,
+        )
+    ),
     "memory": Figure(
         what="resident memory of the workerd that holds the Worker, after the first and after the last of many actions",
         units={"first": "MiB", "last": "MiB", "growth": "MiB"},

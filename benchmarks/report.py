@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from benchmarks.measurement import Measurement
 
-__all__ = ["FORMAT", "Failed", "Measured", "Outcome", "document"]
+__all__ = ["FORMAT", "Failed", "Measured", "Outcome", "Skipped", "document"]
 
 FORMAT: Final = 1
 """Counted up when the document's shape changes."""
@@ -22,13 +22,20 @@ class Measured:
 
 
 @dataclass(frozen=True, slots=True)
+class Skipped:
+    """A figure that this machine cannot show."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Failed:
     """A figure that went wrong."""
 
     reason: str
 
 
-Outcome = Measured | Failed
+Outcome = Measured | Skipped | Failed
 
 
 def document(
@@ -57,5 +64,7 @@ def _shown(outcome: Outcome) -> dict[str, Any]:
     match outcome:
         case Measured(measures):
             return {"measures": {name: measurement.to_dict() for name, measurement in measures.items()}}
+        case Skipped(reason):
+            return {"skipped": reason}
         case Failed(reason):
             return {"failed": reason}

@@ -10,5 +10,5 @@ async def identify(request: HttpRequest) -> Auth:
     """Identify a caller. A real app would take `lunorash.server.jwt_hs256(...)` here, or its own sessions."""
     if "authorization" not in request.headers:
         return Auth()
-    require_admin(request.env, request.headers)
+    require_admin(request)
     return Auth(user_id="admin")

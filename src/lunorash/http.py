@@ -31,6 +31,7 @@ class HttpRequest:
         env: the Worker's bindings and variables.
         scheduler: makes the app's scheduler client.
         fetch: makes HTTP requests, as `workers.fetch` does.
+        origin: scheme, host and port that it was sent to, as browsers write them: ``"https://app.example.com"``.
     """
 
     method: str
@@ -41,6 +42,7 @@ class HttpRequest:
     env: Any
     scheduler: Callable[[], Scheduler]
     fetch: Callable[..., Awaitable[Any]]
+    origin: str = ""
 
     async def json(self) -> dict[str, Any]:
         """The body as a JSON object.
@@ -64,12 +66,14 @@ class HttpRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpAnswer:
-    """An answer: JSON, or what ``stream`` writes line by line after the headers have gone.
+    """An answer: JSON, or bytes of any kind, or what ``stream`` writes line by line after the headers have gone.
 
     Args:
         status: the HTTP status.
         body: what is encoded as JSON.
         encoded: JSON text to send as it is, in place of ``body``.
+        content: bytes to send as they are, in place of ``body``; ``headers`` say what they are. Empty for no body.
+        upgraded: the platform's own answer, which carries a WebSocket; nothing else of this one counts then.
         headers: further headers.
         stream: writes the body.
     """
@@ -77,6 +81,8 @@ class HttpAnswer:
     status: int = 200
     body: Any = None
     encoded: str | None = None
+    content: bytes | None = None
+    upgraded: Any = None
     headers: Mapping[str, str] = field(default_factory=dict)
     stream: Callable[[Callable[[bytes], Awaitable[object]]], Awaitable[None]] | None = None
 

@@ -45,6 +45,7 @@ def _end(rig: Rig, dispatch: str, result: Result) -> None:
 def case_of_a_success_its_result_is_told(store: Store) -> None:
     rig = Rig(store)
     rig.schedule(on_complete=TELL, tags='["nightly", "team-a"]', shard_key="s")
+    store.execute("UPDATE jobs SET traceparent = '00-trace'")
     (attempt,) = rig.claim_one().attempts
     assert attempt.wants_result
     assert rig.begin("d1")
@@ -53,7 +54,9 @@ def case_of_a_success_its_result_is_told(store: Store) -> None:
     told = _told(rig, "j", "succeeded")
     assert told.result == {"receipt": 12345678901234567890, "x": 1.0}
     assert (told.result_omitted, told.error, told.tags, told.attempts) == (False, None, ("nightly", "team-a"), 1)
-    assert rig.rows("SELECT shard_key FROM jobs WHERE target = 'billing:told'") == [{"shard_key": "s"}]
+    assert rig.rows("SELECT shard_key, traceparent FROM jobs WHERE target = 'billing:told'") == [
+        {"shard_key": "s", "traceparent": "00-trace"}
+    ]
 
 
 def case_without_on_complete_nobody_is_told_and_no_result_is_asked_for(store: Store) -> None:
@@ -288,8 +291,12 @@ def case_history_is_bounded_and_its_oldest_go_first_a_hundred_at_a_time(store: S
     for number in range(120):
         assert rig.at(SECOND + number).cancel(f"j{number:03}")
     assert rig.rows("SELECT kept FROM history") == [{"kept": 125}]
-    assert rig.alarm_set_by(lambda: rig.engine.rearm(START + rig.now)) == rig.now + 1
-    assert (rig.prune(), rig.prune(), rig.prune()) == (100, 15, 0)
+    assert rig.alarm_set_by(lambda: rig.engine.rearm(START + rig.now)) == 10 * MINUTE + 1
+    assert rig.at(10 * MINUTE).prune() == 0, "the calls that scheduled them may still be repeated"
+    assert rig.at(10 * MINUTE + 3).prune() == 3
+    assert rig.alarm_set_by(lambda: rig.engine.rearm(START + rig.now)) == 10 * MINUTE + 4
+    rig.at(20 * MINUTE)
+    assert (rig.prune(), rig.prune(), rig.prune()) == (100, 12, 0)
     assert [row["id"] for row in rig.rows("SELECT id FROM jobs ORDER BY id")] == [
         "dead",
         *(f"j{number}" for number in range(110, 120)),

@@ -25,7 +25,7 @@ _FIELDS: Final = {
 
 async def schedule(request: HttpRequest) -> HttpAnswer:
     """Schedule a job: ``{"target", "args", "delay_ms" or "at_ms", "id", "retry", "timeout_ms", "shard_key"}``."""
-    require_admin(request.env, request.headers)
+    require_admin(request)
     body = await request.json()
     unknown = sorted(set(body) - _FIELDS)
     if unknown:

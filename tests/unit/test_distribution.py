@@ -26,7 +26,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
     return {name for name in zipfile.ZipFile(built).namelist() if not name.endswith("/")}
 
 
-@pytest.mark.parametrize("folder", ["template", "registry", "codegen", "scheduler"])
+@pytest.mark.parametrize("folder", ["template", "registry", "codegen", "scheduler", "studio"])
 def test_every_file_of_a_folder_is_in_the_wheel(wheel: set[str], folder: str) -> None:
     files = {
         path.relative_to(LIBRARY.parent).as_posix()

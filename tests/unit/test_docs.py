@@ -21,6 +21,7 @@ ONLY_IN_A_WORKER: Final = {
     "lunorash.scheduler.durable_object",
     "lunorash.scheduler.durable_store",
     "lunorash.scheduler.fetch_transport",
+    "lunorash.scheduler.web_sockets",
     "lunorash.server.agents",
     "lunorash.server.entrypoint",
     "lunorash.shard.durable_object",

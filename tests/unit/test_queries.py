@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 import pytest
 
@@ -16,7 +16,7 @@ from lunorash.scheduler.bulk import Bulk
 from lunorash.scheduler.endings import Endings
 from lunorash.scheduler.engine import Engine
 from lunorash.scheduler.history import History, Retention
-from lunorash.scheduler.job import Dispatch, NewJob, Result
+from lunorash.scheduler.job import Dispatch, NewJob, Result, State
 from lunorash.scheduler.job_filter import JobFilter
 from lunorash.scheduler.journal import Journal
 from lunorash.scheduler.pooling import Pooling
@@ -115,7 +115,7 @@ _WHAT: Final[tuple[dict[str, Any], ...]] = (
 )
 _FILTERS: Final = [
     JobFilter(state=state, **when, **what)
-    for state in (None, "pending", "running", "succeeded", "dead", "canceled", ("pending", "dead"))
+    for state in (None, *get_args(State), ("pending", "dead"))
     for when in _WHEN
     for what in _WHAT
 ]
@@ -172,7 +172,7 @@ _PARAMETERS: Final[dict[str, tuple[Value, ...]]] = {
     "INSERT_ALL": ("[]",),
     "EXPIRE": (NOW, "JOB_EXPIRED", "late", '["j000002"]'),
     "ENDED": ('["j000002"]',),
-    "PRUNE_OLDEST": (5,),
+    "PRUNE_OLDEST": (NOW, 5),
     "DELETE_ATTEMPTS": ('["j000002"]',),
     "DUE_IN_POOL": ("full", 0, NOW, 5),
     "PRIORITIES_IN_POOL": ("full",),

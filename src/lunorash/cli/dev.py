@@ -40,6 +40,8 @@ _LOOK: Final = """
   curl -s {url}/_lunora/admin/v1/scheduled -H "authorization: Bearer $TOKEN"
   curl -s {url}/_lunora/admin/v1/scheduled/status -H "authorization: Bearer $TOKEN"
 
+  # all of it in a browser, signed in with that token: {url}/_lunora/studio
+
 Jobs survive Ctrl-C and kill -9: stop the server while one is pending, start it again, and it runs.
 See also: lunora jobs, lunora dead, lunora crons, lunora run{option}
 """

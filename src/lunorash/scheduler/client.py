@@ -15,7 +15,7 @@ from lunorash.scheduler.calls import Catalog, JobCall, make_job, make_jobs
 from lunorash.scheduler.ids import check_id, mint_id
 from lunorash.scheduler.job import NewJob, State
 from lunorash.scheduler.job_filter import MAX_CHANGED, Change, Changed, JobFilter, check_limit, states_to_change
-from lunorash.scheduler.object_stub import object_stub
+from lunorash.scheduler.object_stub import object_stub, web_socket_to
 from lunorash.scheduler.options import Delay, Instant, RunOptions, delay_ms, instant_ms
 from lunorash.scheduler.pool import PoolPage, PoolStatus, change_of_pool
 from lunorash.scheduler.record import DeadGroup, DeadGroups, JobCount, JobRecord, Page
@@ -86,6 +86,23 @@ class Scheduler:
         self._catalog = catalog
         self._now = now
         self._mint = mint
+
+    async def watch(self, until: int) -> Any:
+        """Open a WebSocket that tells when something has changed; see `lunorash.scheduler.live`.
+
+        Args:
+            until: when it ends, in epoch milliseconds.
+
+        Returns:
+            the platform's answer to a request for an upgrade.
+
+        Raises:
+            LunoraError: ``TOO_MANY_WATCHERS``.
+        """
+        answer = await web_socket_to(self._stub(), {"x-lunora-until": str(until)})
+        if answer.status != 101:
+            raise LunoraError("TOO_MANY_WATCHERS", "too many watch already; close a page of the studio")
+        return answer
 
     async def run_after(
         self, delay: Delay, target: Target, args: Mapping[str, Any] | None = None, options: RunOptions | None = None

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import js
-from workers import DurableObject
+from workers import DurableObject, Response
 
 from lunorash.codec import decode_json
 from lunorash.errors import LunoraError
@@ -27,6 +27,7 @@ from lunorash.scheduler.ids import mint_id
 from lunorash.scheduler.job import NewJob, OutboxRow
 from lunorash.scheduler.job_filter import JobFilter
 from lunorash.scheduler.journal import Journal, Level
+from lunorash.scheduler.live import MAX_WATCHERS, Live
 from lunorash.scheduler.schema import migrate
 from lunorash.scheduler.settings import (
     check_settings,
@@ -38,6 +39,7 @@ from lunorash.scheduler.settings import (
     read_secrets,
 )
 from lunorash.scheduler.statistics import FLUSH_S, Statistics
+from lunorash.scheduler.web_sockets import WebSockets
 
 __all__ = ["SchedulerDO"]
 
@@ -77,11 +79,15 @@ class SchedulerDO(DurableObject):  # type: ignore[misc]
             journal=Journal(level=level, write=js.console.log, counting=self._statistics),
             sizes=sizes,
             retention=retention,
+            changed=lambda: self._live.changed(),  # noqa: PLW0108 - it comes after the engine
         )
+        self._web_sockets = WebSockets(ctx)
+        self._live = Live(self._web_sockets.all, _now)
         fetch = ctx.exports.default.fetch if loopback else None
         transport = FetchTransport(origin=self._origin, instance=ctx.id.toString(), key=key, clock=_now, fetch=fetch)
         self._dispatcher = Dispatcher(self._engine, transport, clock=_now, log=print)
         self._engine.resume(_now())
+        self._live.look()
 
     async def alarm(self, alarm_info: Any = None) -> None:  # noqa: ARG002 - the platform passes it
         """One bounded pass. It never raises because of a job: the platform gives up on an alarm that does."""
@@ -91,6 +97,25 @@ class SchedulerDO(DurableObject):  # type: ignore[misc]
         except Exception as error:  # noqa: BLE001
             report("the alarm's pass", error)
             self._engine.rearm(_now())
+
+    async def fetch(self, request: Any) -> Any:
+        """Somebody wants to watch: ``x-lunora-until`` says when their session ends. Only the Worker can ask."""
+        if len(self._web_sockets.all()) >= MAX_WATCHERS:
+            return Response("there are too many watchers", status=503)
+        answer = self._web_sockets.accept(int(request.headers["x-lunora-until"]))
+        self._live.look()
+        return answer
+
+    async def webSocketMessage(self, *_: Any) -> None:  # noqa: N802 - as the platform calls it
+        """Nobody has anything to say here; pings are answered by the platform."""
+
+    async def webSocketClose(self, *_: Any) -> None:  # noqa: N802
+        """Somebody has gone."""
+        self._live.look()
+
+    async def webSocketError(self, *_: Any) -> None:  # noqa: N802
+        """A connection broke: whoever it was comes back by a new one."""
+        self._live.look()
 
     async def begin(self, dispatch_id: str) -> bool:
         """Asked by the receiver before it runs anything."""

@@ -56,6 +56,7 @@ class Engine:
         journal: hears what happens to jobs.
         sizes: the most that one dispatch carries.
         retention: how long what has come to rest is kept.
+        changed: called after each change has been stored.
     """
 
     def __init__(
@@ -72,8 +73,10 @@ class Engine:
         origin_problem: str = "no origin is configured",
         sizes: BatchSizes = BatchSizes(),  # noqa: B008 - it is immutable
         retention: Retention = Retention(),  # noqa: B008
+        changed: Callable[[], None] = lambda: None,
     ) -> None:
         self._store = store
+        self._changed = changed
         self._alarm = alarm
         self._origin = UNCONFIGURED if origin is None else origin
         self._room = room
@@ -381,6 +384,7 @@ class Engine:
             self._endings.forget()
             self._history.forget()
             self._pooling.forget()
+        self._changed()
         self._journal.tell()
         return result
 

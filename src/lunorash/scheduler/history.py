@@ -25,7 +25,7 @@ class Retention:
     Args:
         history_ms: those that have succeeded, were canceled or have expired; 0 to delete those that have succeeded at
             once, but for what is needed to know a repeated call again, and to keep the others for a week.
-        history_limit: how many of them at most; the oldest go first.
+        history_limit: how many of them; of more the oldest go, but none within ten minutes.
         dead_ms: dead letters.
     """
 

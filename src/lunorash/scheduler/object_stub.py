@@ -16,7 +16,7 @@ except ImportError:  # outside of a Worker namespaces are our own
         return value
 
 
-__all__ = ["object_stub"]
+__all__ = ["object_stub", "web_socket_to"]
 
 
 def object_stub(namespace: Any, name: str) -> Any:
@@ -27,3 +27,16 @@ def object_stub(namespace: Any, name: str) -> Any:
         name: of the object in it.
     """
     return _platform_object(namespace.get(namespace.idFromName(name)))
+
+
+async def web_socket_to(stub: Any, headers: dict[str, str]) -> Any:
+    """Ask an object for a WebSocket.
+
+    Args:
+        stub: what calls it.
+        headers: what else it is told.
+
+    Returns:
+        the platform's answer, of the status 101 if it carries one.
+    """
+    return await stub.fetch("https://object/", _platform_object({"headers": {"upgrade": "websocket", **headers}}))

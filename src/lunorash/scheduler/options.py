@@ -14,7 +14,17 @@ from lunorash.scheduler.ids import check_id
 from lunorash.scheduler.pool import check_pool_name, check_priority
 from lunorash.scheduler.retry import RetryPolicy
 
-__all__ = ["DEFAULT_TIMEOUT_MS", "MAX_INSTANT_MS", "Delay", "Instant", "RunOptions", "delay_ms", "instant_ms"]
+__all__ = [
+    "DEFAULT_TIMEOUT_MS",
+    "MAX_INSTANT_MS",
+    "MAX_TAG",
+    "MAX_TAGS",
+    "Delay",
+    "Instant",
+    "RunOptions",
+    "delay_ms",
+    "instant_ms",
+]
 
 MAX_INSTANT_MS: Final = 999_999_999_999_999
 """The latest instant a job can be due: the largest epoch time of 15 digits, in the year 33658."""
@@ -22,8 +32,11 @@ MAX_INSTANT_MS: Final = 999_999_999_999_999
 DEFAULT_TIMEOUT_MS: Final = 10 * 60 * 1000
 _MAX_TIMEOUT_MS: Final = 24 * 60 * 60 * 1000
 _MAX_SHARD_KEY: Final = 256
-_MAX_TAGS: Final = 10
-_MAX_TAG: Final = 64
+MAX_TAGS: Final = 10
+"""How many tags a job may have."""
+
+MAX_TAG: Final = 64
+"""How long each of them may be, in characters."""
 
 Delay = int | float | timedelta
 """A delay: milliseconds, or a `timedelta`."""
@@ -117,12 +130,10 @@ def _check_tags(tags: Any) -> tuple[str, ...]:
     if isinstance(tags, str) or not isinstance(tags, Sequence | Set):
         raise LunoraError("INVALID_INPUT", f"tags is {shown(tags)}; it must be a list of words, such as ['nightly']")
     for tag in tags:
-        if not _is_text(tag, _MAX_TAG):
-            raise LunoraError(
-                "INVALID_INPUT", f"tags has {shown(tag)}; a tag is a string of 1 to {_MAX_TAG} characters"
-            )
-    if len(set(tags)) > _MAX_TAGS:
-        raise LunoraError("INVALID_INPUT", f"there are {len(set(tags))} tags; a job may have {_MAX_TAGS}")
+        if not _is_text(tag, MAX_TAG):
+            raise LunoraError("INVALID_INPUT", f"tags has {shown(tag)}; a tag is a string of 1 to {MAX_TAG} characters")
+    if len(set(tags)) > MAX_TAGS:
+        raise LunoraError("INVALID_INPUT", f"there are {len(set(tags))} tags; a job may have {MAX_TAGS}")
     return tuple(sorted(set(tags)))
 
 

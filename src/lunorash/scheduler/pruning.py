@@ -6,7 +6,7 @@ import json
 from typing import Final
 
 from lunorash.scheduler import queries
-from lunorash.scheduler.history import History
+from lunorash.scheduler.history import KNOWN_MS, History
 from lunorash.scheduler.store import Row, Store
 
 __all__ = ["PRUNED_PER_PASS", "TOMBSTONE_MS", "Pruning"]
@@ -31,6 +31,7 @@ class Pruning:
     def prune(self, now: int) -> int:
         """Delete jobs that were kept long enough, and the oldest of those that are too many.
 
+        For its first ten minutes of rest none of these is: the call that scheduled it may be repeated.
         Beside them go those that were only remembered, of a few dispatches, and cancels whose job never came.
 
         Args:
@@ -49,7 +50,7 @@ class Pruning:
         self._history.add(-sum(row["state"] != "dead" for row in pruned))
         too_many = min(self._history.excess(), PRUNED_PER_PASS - len(pruned))
         if too_many > 0:
-            oldest = self._store.execute(queries.PRUNE_OLDEST, too_many)
+            oldest = self._store.execute(queries.PRUNE_OLDEST, now - KNOWN_MS, too_many)
             self._history.add(-len(oldest))
             pruned += oldest
         if pruned:
@@ -61,18 +62,17 @@ class Pruning:
         return len(pruned)
 
     def next_due(self, seen: Row) -> int | None:
-        """When there is something to delete next, in epoch milliseconds, 0 for at once; None if there never is.
+        """When there is something to delete next, in epoch milliseconds; None if there never is.
 
         Args:
             seen: what `queries.WHEN_TO_WAKE` has found.
         """
         kept = self._history.retention
-        if seen["kept"] > kept.history_limit:
-            return 0
+        too_many = seen["kept"] > kept.history_limit
         rest_for = {
-            "succeeded": kept.succeeded_ms,
-            "canceled": kept.unsuccessful_ms,
-            "expired": kept.unsuccessful_ms,
+            "succeeded": KNOWN_MS if too_many else kept.succeeded_ms,
+            "canceled": KNOWN_MS if too_many else kept.unsuccessful_ms,
+            "expired": KNOWN_MS if too_many else kept.unsuccessful_ms,
             "dead": kept.dead_ms,
             "remembered": 0,
             "buried": TOMBSTONE_MS,

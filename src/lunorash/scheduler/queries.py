@@ -309,12 +309,12 @@ DELETE FROM jobs WHERE id IN (
 PRUNE_OLDEST: Final = """
 DELETE FROM jobs WHERE id IN (
     SELECT id FROM (
-        SELECT id, ended FROM jobs WHERE state = 'succeeded' AND ended IS NOT NULL
+        SELECT id, ended FROM jobs WHERE state = 'succeeded' AND ended IS NOT NULL AND ended <= ?1
         UNION ALL
-        SELECT id, ended FROM jobs WHERE state = 'canceled' AND ended IS NOT NULL
+        SELECT id, ended FROM jobs WHERE state = 'canceled' AND ended IS NOT NULL AND ended <= ?1
         UNION ALL
-        SELECT id, ended FROM jobs WHERE state = 'expired' AND ended IS NOT NULL
-        ORDER BY ended LIMIT ?
+        SELECT id, ended FROM jobs WHERE state = 'expired' AND ended IS NOT NULL AND ended <= ?1
+        ORDER BY ended LIMIT ?2
     )
 ) RETURNING id
 """

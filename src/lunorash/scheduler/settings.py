@@ -148,7 +148,7 @@ def read_retention(env: Any) -> Retention:
     - ``LUNORA_HISTORY``, ``7d`` by default: those that have succeeded, were canceled or have expired. ``off`` deletes
       those that have succeeded at once, which is the cheapest; one that was scheduled by a direct call is still kept
       until ten minutes after it, so that the call is recognised if it is repeated.
-    - ``LUNORA_HISTORY_LIMIT``, 100,000 by default: how many of them at most.
+    - ``LUNORA_HISTORY_LIMIT``, 100,000 by default: how many of them. Of more the oldest go, none within ten minutes.
     - ``LUNORA_DEAD_RETENTION``, ``90d`` by default: dead letters.
 
     A time is a whole number and ``m``, ``h`` or ``d``.

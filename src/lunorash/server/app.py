@@ -28,7 +28,10 @@ from lunorash.shard.client import Shards
 from lunorash.shard.gathering import Gathering
 from lunorash.shard.schema import Migration
 from lunorash.studio.admin import AdminParts, admin_routes
-from lunorash.studio.metrics_route import METRICS_ROUTES
+from lunorash.studio.live_route import LIVE_ROUTE
+from lunorash.studio.metrics_route import METRICS_ROUTE
+from lunorash.studio.page_routes import PAGE_ROUTES
+from lunorash.studio.session_routes import session_routes
 
 __all__ = ["App", "AppBuilder", "define_app"]
 
@@ -237,8 +240,8 @@ class App:
             )
         )
         table: dict[str, dict[str, Handler]] = {}
-        admin = [*admin, *METRICS_ROUTES]
-        for route in (health, *admin, dispatch, *api.routes(), *parts.routes):
+        studio = (*PAGE_ROUTES, *session_routes(), LIVE_ROUTE, METRICS_ROUTE)
+        for route in (health, *admin, *studio, dispatch, *api.routes(), *parts.routes):
             table.setdefault(route.path, {})[route.method] = route.handler
         self.routes: Mapping[str, Mapping[str, Handler]] = MappingProxyType(table)
 

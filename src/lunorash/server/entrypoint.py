@@ -89,6 +89,7 @@ def _read(request: Any, env: Any, body: _Body, scheduler: Callable[[Any], Schedu
         env=env,
         scheduler=lambda: scheduler(env),
         fetch=fetch,
+        origin=f"{url.scheme}://{url.netloc}",
     )
 
 
@@ -137,8 +138,15 @@ class _Body:
 
 
 def _respond(answer: HttpAnswer, ctx: Any) -> Any:
+    if answer.upgraded is not None:
+        return answer.upgraded
     headers = {"content-type": "application/json", **answer.headers}
-    options = to_js({"status": answer.status, "headers": headers}, dict_converter=Object.fromEntries)
+    # what says of itself that it is compressed is not to be compressed again
+    encode = "manual" if "content-encoding" in headers else "automatic"
+    given = {"status": answer.status, "headers": headers, "encodeBody": encode}
+    options = to_js(given, dict_converter=Object.fromEntries)
+    if answer.content is not None:
+        return Response.new(to_js(answer.content) if answer.content else None, options)
     if answer.stream is None:
         return Response.new(answer.text, options)
     pipe = IdentityTransformStream.new()

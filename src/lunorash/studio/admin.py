@@ -19,7 +19,15 @@ from lunorash.errors import LunoraError
 from lunorash.functions import FunctionTable
 from lunorash.http import HttpAnswer, HttpRequest, Route
 from lunorash.shard.client import Shards
-from lunorash.studio import bulk_routes, cron_routes, dead_routes, function_routes, job_routes, pool_routes
+from lunorash.studio import (
+    bulk_routes,
+    cron_routes,
+    dead_routes,
+    fires_routes,
+    function_routes,
+    job_routes,
+    pool_routes,
+)
 from lunorash.studio import statistics_routes as stats
 from lunorash.studio.admin_token import guarded
 from lunorash.studio.asking import Told
@@ -83,6 +91,7 @@ def admin_operations(parts: AdminParts) -> tuple[Operation, ...]:
         functions=parts.functions, workflows=parts.workflows, agents=parts.agents, runner=parts.runner
     )
     schedule = jobs.scheduling(parts.workflows, parts.agents)
+    fires = fires_routes.telling_fires(parts.crons, parts.clock)
     one = (*STORED, "INVALID_SCHEDULE_ID")
     pool = (*STORED, "POOL_NOT_FOUND")
 
@@ -124,6 +133,7 @@ def admin_operations(parts: AdminParts) -> tuple[Operation, ...]:
         Operation("POST", "/scheduled/run-now", jobs.run_job_now, jobs.JobQuery, jobs.Due, one),
         Operation("GET", "/scheduled/dead/groups", dead.group_dead, None, dead.Groups, STORED),
         Operation("GET", "/scheduled/statistics", stats.get_statistics, stats.MinutesQuery, stats.Minutes, STORED),
+        Operation("GET", "/cron-jobs/fires", fires, None, fires_routes.Fires),
         Operation("GET", "/functions", function.list_functions, None, function_routes.Functions),
         Operation("GET", "/openapi.json", get_openapi, None, Document),
     )

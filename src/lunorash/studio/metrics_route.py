@@ -8,7 +8,7 @@ from lunorash.http import HttpAnswer, HttpRequest, Route
 from lunorash.studio.admin_token import guarded
 from lunorash.studio.exposition import CONTENT_TYPE, exposition
 
-__all__ = ["METRICS_ROUTES"]
+__all__ = ["METRICS_ROUTE"]
 
 
 async def _metrics(request: HttpRequest) -> HttpAnswer:
@@ -18,4 +18,4 @@ async def _metrics(request: HttpRequest) -> HttpAnswer:
     return HttpAnswer(encoded=text, headers={"content-type": CONTENT_TYPE, "cache-control": "no-store"})
 
 
-METRICS_ROUTES: Final = (Route(method="GET", path="/_lunora/metrics", handler=guarded(_metrics)),)
+METRICS_ROUTE: Final = Route(method="GET", path="/_lunora/metrics", handler=guarded(_metrics))
