@@ -157,6 +157,23 @@ def case_nothing_is_told_of_what_was_undone(store: Store) -> None:
     assert [line["job"] for line in rig.told] == ["l"]
 
 
+def case_a_job_that_expires_is_told_with_its_code(store: Store) -> None:
+    rig = Rig(store)
+    rig.schedule(expires_at=SECOND)
+    assert rig.at(2 * SECOND).claim() == []
+    assert rig.told[1:] == [_line("expired", 2 * SECOND, code="JOB_EXPIRED")]
+
+
+def case_who_is_told_of_an_ending_is_told_in_the_same_trace(store: Store) -> None:
+    rig = Rig(store)
+    told = '{"target": "m:told", "kind": null}'
+    rig.engine.schedule([replace(new_job("j", 0), traceparent=TRACEPARENT, on_complete=told)], START)
+    rig.settle(rig.claim_and_begin())
+    scheduled, attempt = rig.told[-1], rig.claim_one().attempts[0]
+    assert (scheduled["event"], scheduled["target"], scheduled["trace_id"]) == ("job.scheduled", "m:told", TRACE)
+    assert attempt.traceparent == f"00-{TRACE}-00f067aa0ba902b7-01"
+
+
 def case_a_late_success_is_told_with_the_attempt_that_had_it(store: Store) -> None:
     rig = Rig(store)
     dispatch = rig.start(retry=RetryPolicy(max_attempts=2, base_ms=MINUTE))

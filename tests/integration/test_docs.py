@@ -74,6 +74,10 @@ def test_the_app_of_the_chapters_runs(worker_factory: Callable[..., Worker], tmp
 
     job_id = call("mutation", "payouts:request", account="a1", cents=500)
     worker.wait_for_log(rf"paid 500 to a1, once for job {job_id}", timeout=20)
+    call("mutation", "shipping:ship", parcel="small")
+    worker.wait_for_log(r"parcel shipped at attempt 2", timeout=20)
+    call("mutation", "shipping:ship", parcel="lost")
+    worker.wait_for_log(r"parcel not shipped: dead, PARCEL_LOST", timeout=20)
     call("mutation", "invoices:close_month", month="May")
     worker.wait_for_log(rf"sending the invoices of May in {TRACEPARENT[:36]}[0-9a-f]{{16}}-01", timeout=20)
     call("action", "thumbnails:make_all", pictures=["a", "b", "c"])

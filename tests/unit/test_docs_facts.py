@@ -27,6 +27,7 @@ from lunorash.scheduler import (
     finding,
     histogram,
     history,
+    job,
     job_filter,
     journal,
     listing,
@@ -253,6 +254,14 @@ _FACTS: Final = {
         f"for {applied.APPLIED_RETENTION_MS // DAY_MS}\n  days",
         f"every {verdict.UNAVAILABLE_RETRY_MS // 1000} s for {verdict.UNAVAILABLE_PATIENCE_MS // 60_000} minutes",
     ],
+    "retries.md": [
+        f"{retry.DEFAULT_RETRY.max_attempts} unless you set `max_attempts`, which is 1 to {retry._MAX_ATTEMPTS:,}",
+        "30 s, 60 s, 2 min, 4 min, 8 min",
+        f"may take {retry.MAX_HORIZON_MS // DAY_MS} days together",
+        f"Of more than {retrying.MAX_RETRY_AFTER_MS // 3_600_000} hours",
+        f"every {verdict.UNAVAILABLE_RETRY_MS // 1000} s for {verdict.UNAVAILABLE_PATIENCE_MS // 60_000} minutes",
+        f"up to {completion.MAX_RESULT_BYTES:,} bytes of JSON",
+    ],
     "pools.md": [
         f"1 to {pool.MAX_CONCURRENCY:,}, exact",
         f"from -{pool.MAX_PRIORITY} to {pool.MAX_PRIORITY}, is a head start of a minute",
@@ -268,6 +277,13 @@ _FACTS: Final = {
 @pytest.mark.parametrize(("page", "fact"), [(page, fact) for page, facts in _FACTS.items() for fact in facts])
 def test_a_number_is_the_code_s(page: str, fact: str) -> None:
     assert fact in PAGES[page]
+
+
+def test_the_chapter_on_retries_has_the_waits_of_each_backoff() -> None:
+    for backoff, waits in (("exponential", [30, 60, 120, 240, 480]), ("linear", [30, 60, 90, 120, 150])):
+        policy = retry.RetryPolicy(backoff=backoff)  # type: ignore[arg-type]
+        assert [policy.delay_ms(number, random=lambda: 0.0) // 1000 for number in range(1, 6)] == waits
+    assert re.findall(r"^\| `(\w+)` \|", PAGES["retries.md"], re.MULTILINE)[-4:] == [*get_args(job.Ending)]
 
 
 def test_numbers_that_words_stand_for() -> None:

@@ -24,6 +24,7 @@ _TOLD: Final[dict[str, str | None]] = {
     "succeeded": "succeeded",
     "dead": "dead",
     "canceled": "canceled",
+    "expired": "expired",
     "dropped": None,
 }
 """The state of a job after each event; None if it is gone."""
@@ -121,7 +122,12 @@ def _take(rig: Rig, step: str, name: str) -> None:
     open_dispatches = rig.dispatches()
     dispatch = open_dispatches[0] if open_dispatches else None
     if step == "schedule" and rig.state(name) is None:
-        rig.schedule(name, retry=RetryPolicy(max_attempts=1, base_ms=SECOND))
+        rig.schedule(
+            name,
+            retry=RetryPolicy(max_attempts=1, base_ms=SECOND),
+            expires_at=rig.now + 60 * SECOND if name == "c" else None,
+            on_complete='{"target": "m:told", "kind": "mutation"}' if name == "b" else None,
+        )
     elif step == "cancel":
         rig.cancel(name)
     elif step == "redrive":
