@@ -107,16 +107,26 @@ def test_a_dead_letter_is_retried(studio: Studio) -> None:
 
 
 def test_five_hundred_are_retried_after_a_question_that_says_so(studio: Studio) -> None:
-    studio.client.value("action", "many:doom", {"ids": [f"bulk-{number}" for number in range(500)]})
-    count = "/_lunora/admin/v1/scheduled/count?state=dead&id_prefix=bulk-"
-    wait_for(lambda: studio.client.call("GET", count).json()["count"] == 500, "500 letters", 90, studio.client.status)
+    client = studio.client
+    # a mutation cannot know that an id is taken: what it schedules under one becomes a dead letter
+    taken = [f"taken-{number}" for number in range(500)]
+    client.value("action", "many:schedule", {"ids": taken, "delay_ms": HOUR_MS})
+    client.value("mutation", "many:book", {"ids": taken})
+    conditions = {"state": "dead", "error": "DUPLICATE_SCHEDULE_ID"}
+
+    def letters() -> int:
+        counted: int = client.call("GET", "/_lunora/admin/v1/scheduled/count", **conditions).json()["count"]
+        return counted
+
+    wait_for(lambda: letters() == 500, "500 letters", 60, letters)
     page = studio.open("/dead")
-    group = studio.row("unruly:raises").first
+    group = studio.row("DUPLICATE_SCHEDULE_ID").first
     expect(group).to_contain_text("500")
     group.get_by_role("button", name=re.compile("^Retry all of")).click()
     expect(page.get_by_role("dialog")).to_contain_text("Retry 500 jobs?")
     page.get_by_role("button", name="Retry 500 jobs").click()
     expect(page.locator(".progress")).to_contain_text("500 jobs tried again.", timeout=30_000)
+    expect(studio.row("DUPLICATE_SCHEDULE_ID")).to_have_count(0)
 
 
 def test_a_letter_is_dropped(studio: Studio) -> None:
