@@ -32,7 +32,7 @@ _A_YEAR_MS: Final = 365 * 86_400_000
 
 
 class NotThereError(Exception):
-    """This release has not what a figure measures; the text says what."""
+    """This machine has not what a figure needs; the text says what."""
 
 
 class BenchWorker:

@@ -23,7 +23,7 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A figure that this release cannot show."""
+    """A figure that this machine cannot show."""
 
     reason: str
 

@@ -70,6 +70,7 @@ STATUS_BY_CODE: Final[Mapping[str, int]] = MappingProxyType(
         "DISPATCH_INVALID": 500,
         "BATCH_SIZE_INVALID": 500,
         "HISTORY_INVALID": 500,
+        "DEAD_RETENTION_INVALID": 500,
         "LOG_INVALID": 500,
         "SCHEDULER_SECRET_NOT_CONFIGURED": 500,
         "SCHEDULER_SECRET_INVALID": 500,
@@ -78,6 +79,9 @@ STATUS_BY_CODE: Final[Mapping[str, int]] = MappingProxyType(
         "ATTEMPT_TIMED_OUT": 504,
         "OUTCOME_UNKNOWN": 502,
         "NEVER_BEGAN": 502,
+        "JOB_EXPIRED": 410,
+        "NON_RETRYABLE": 500,
+        "RETRY_AFTER": 503,
         # ours
         "INTERNAL": 500,
     }
@@ -108,11 +112,19 @@ class LunoraError(Exception):
         status: the HTTP status; by default the one the code stands for, else 500.
         data: JSON-ready details for programs.
 
+    A job's attempt that ends with one is tried again unless its ``retryable`` is False, and not before
+    ``retry_after_ms``: raise `lunorash.retrying.NonRetryableError` or `lunorash.retrying.RetryAfter`. ``trace`` is
+    where it came up in the app's code, filled in by whoever runs it; it is no part of what a client is told.
+
     Example:
         >>> error = LunoraError("INVALID_INPUT", "delay is -5 ms; it must be 0 or more")
         >>> error.status, str(error)
         (400, 'INVALID_INPUT: delay is -5 ms; it must be 0 or more')
     """
+
+    retryable: bool = True
+    retry_after_ms: int | None = None
+    trace: str | None = None
 
     def __init__(self, code: str, message: str, *, status: int | None = None, data: Any = None) -> None:
         super().__init__(code, message)
@@ -142,4 +154,6 @@ class SharedError(LunoraError):
     @classmethod
     def of(cls, error: LunoraError) -> SharedError:
         """The same error, shared."""
-        return cls(error.code, error.message, status=error.status, data=error.data)
+        shared = cls(error.code, error.message, status=error.status, data=error.data)
+        shared.trace = error.trace
+        return shared

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import inspect
 import secrets
+import sys
 import traceback
+from collections.abc import Iterator
+from pathlib import PurePath
 from typing import Final
 
 from lunorash.codec import check_json
 from lunorash.errors import LunoraError
 
-__all__ = ["code_of", "conceal", "describe", "report", "tellable"]
+__all__ = ["MAX_TRACE", "code_of", "conceal", "describe", "is_library", "report", "tellable", "trace_of"]
+
+MAX_TRACE: Final = 4_000
+"""The longest text that is kept of where an error came up, in characters."""
 
 _DESCRIBED: Final = 2_000
+_FRAMES: Final = 10
+_CAUSES: Final = 3
+_STANDARD_LIBRARY: Final = PurePath(inspect.isawaitable.__code__.co_filename).parent
+_LIBRARIES: Final = frozenset({"lunorash", "python_modules", "site-packages"})
 
 
 def report(where: str, error: BaseException) -> LunoraError:
@@ -45,6 +56,47 @@ def describe(error: BaseException) -> str:
     except Exception:  # noqa: BLE001
         text = "it has no text"
     return f"{type(error).__name__}: {text}"[:_DESCRIBED].encode("utf-8", "replace").decode()
+
+
+def is_library(file: str) -> bool:
+    """Whether a source file is none of the app's own: of the standard library, of a package, or ours."""
+    path = PurePath(file)
+    return path.is_relative_to(_STANDARD_LIBRARY) or file.startswith("<") or not _LIBRARIES.isdisjoint(path.parts)
+
+
+def trace_of(error: BaseException) -> str | None:
+    """Where in the app's own code an error came up, and what it came after: files, lines and names, and no values.
+
+    Args:
+        error: what was raised.
+
+    Returns:
+        a line for each frame, the innermost last, at most `MAX_TRACE` characters; None if the app has no part in it.
+    """
+    lines = list(_places(error))
+    cause = error
+    for _ in range(_CAUSES):
+        following = cause.__cause__ or (None if cause.__suppress_context__ else cause.__context__)
+        if following is None:
+            break
+        cause = following
+        places = list(_places(cause))
+        if places:
+            lines += [f"after {type(cause).__name__} at", *places]
+    return "\n".join(lines)[:MAX_TRACE].encode("utf-8", "replace").decode() or None
+
+
+def _places(error: BaseException) -> Iterator[str]:
+    frames = [(frame.f_code, line) for frame, line in traceback.walk_tb(error.__traceback__)]
+    own = [(code, line) for code, line in frames if not is_library(code.co_filename)]
+    for code, line in own[-_FRAMES:]:
+        yield f"{_short(code.co_filename)}:{line} in {code.co_qualname}"
+
+
+def _short(file: str) -> str:
+    """A file as the app's author knows it: below where modules are imported from."""
+    roots = [root.rstrip("/") + "/" for root in sys.path if root and file.startswith(root.rstrip("/") + "/")]
+    return file.removeprefix(max(roots, key=len, default=""))
 
 
 def conceal(error: LunoraError, where: str) -> LunoraError:

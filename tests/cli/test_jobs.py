@@ -168,6 +168,28 @@ def test_one_job_is_shown_with_all_that_is_known(lunora: Lunora, worker: RealWor
     assert [failure["number"] for failure in record["failures"]] == [2, 1]
 
 
+def test_a_job_is_shown_with_its_options_and_with_where_it_failed(lunora: Lunora, scripted: Scripted) -> None:
+    failure = {"number": 1, "code": "BOOM", "message": "no", "traceback": "lunora/billing.py:3 in charge\n\x1b[31mred"}
+    record = {
+        "id": "j",
+        "state": "expired",
+        "tags": ["nightly", "team-a"],
+        "expires_at": 1_800_000_000_000,
+        "on_complete": "billing:told",
+        "failures": [{**failure, "number": 2}, failure, {**failure, "traceback": None}],
+    }
+    scripted.answers[f"{LIST}/get"] = {"record": record}
+    words = " ".join(lunora("jobs", "get", "j", "--url", scripted.url).out.split())
+    for told in ("state expired", '"nightly", "team-a"', "expires_at 2027-01-15", "on_complete billing:told"):
+        assert told in words
+    assert words.count("lunora/billing.py:3 in charge") == 1, "the same place is told once"
+    assert "attempt 2 failed at" in words
+    assert "\x1b" not in words
+    assert '"tags"' not in lunora("jobs", "get", "j", "--url", scripted.url).out
+    scripted.answers[f"{LIST}/get"] = {"record": {**record, "tags": [], "failures": []}}
+    assert "tags" not in lunora("jobs", "get", "j", "--url", scripted.url).out
+
+
 def test_a_job_with_the_deepest_arguments_there_can_be_is_shown(lunora: Lunora, worker: RealWorker) -> None:
     deep: object = 1
     for _ in range(MAX_DEPTH - 1):

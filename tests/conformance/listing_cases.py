@@ -73,6 +73,9 @@ def case_a_job_is_found_by_its_id_with_its_failures_newest_first(store: Store) -
         "shard_key": None,
         "pool": None,
         "priority": 0,
+        "expires_at": None,
+        "tags": [],
+        "on_complete": None,
         "attempts": 24,
         "charged": 24,
         "redrives": 0,
@@ -98,8 +101,10 @@ def case_a_failure_is_shown_with_its_times(store: Store) -> None:
             "dispatch": "d1",
             "started": START + 1_000,
             "ended": START + 3_000,
+            "outcome": "failed",
             "code": "BOOM",
             "message": "it broke",
+            "traceback": None,
         }
     ]
 

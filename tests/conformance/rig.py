@@ -14,6 +14,7 @@ from lunorash.refs import Kind
 from lunorash.scheduler.alarm import Alarm
 from lunorash.scheduler.batching import BatchSizes
 from lunorash.scheduler.engine import Engine
+from lunorash.scheduler.history import Retention
 from lunorash.scheduler.job import Dispatch, NewJob, Outcome, Result
 from lunorash.scheduler.journal import Journal
 from lunorash.scheduler.retry import RetryPolicy
@@ -29,7 +30,16 @@ SECOND: Final = 1_000
 MINUTE: Final = 60 * SECOND
 DAY: Final = 24 * 60 * MINUTE
 
-_JOB_INSTANTS: Final = ("due", "scheduled_for", "created", "started", "ended", "refunded_at", "unavailable_since")
+_JOB_INSTANTS: Final = (
+    "due",
+    "expires_at",
+    "scheduled_for",
+    "created",
+    "started",
+    "ended",
+    "refunded_at",
+    "unavailable_since",
+)
 _DISPATCH_INSTANTS: Final = ("opened", "lease", "began")
 _BREAKER_INSTANTS: Final = ("since", "probe_at", "proved_at", "failed_at")
 _TOMBSTONE_INSTANTS: Final = ("called",)
@@ -39,6 +49,8 @@ _INSTANTS: Final = frozenset(
 )
 
 POLICY: Final = RetryPolicy(max_attempts=5, base_ms=10 * SECOND)
+
+NO_HISTORY: Final = Retention(history_ms=0)
 
 ONE_BY_ONE: Final = BatchSizes(mutations=1, actions=1)
 """Of dispatches that carry one job each."""
@@ -63,12 +75,12 @@ class Rig:
         *,
         origin: str | None = ORIGIN,
         sizes: BatchSizes = BatchSizes(),  # noqa: B008 - it is immutable
-        history: bool = True,
+        retention: Retention = Retention(),  # noqa: B008
     ) -> None:
         migrate(store)
         self.store = store
         self.sizes = sizes
-        self.history = history
+        self.retention = retention
         self.now = 0
         self.room = 6
         self.random = 0.0
@@ -95,7 +107,7 @@ class Rig:
             journal=Journal(write=lambda line: self.told.append(json.loads(line)), counting=self.statistics),
             origin_problem="LUNORA_ORIGIN_URL is not set",
             sizes=self.sizes,
-            history=self.history,
+            retention=self.retention,
         )
 
     def _set_alarm(self, at: int) -> None:
@@ -121,11 +133,16 @@ class Rig:
         priority: int = 0,
         kind: Kind | None = None,
         shard_key: str | None = None,
+        expires_at: int | None = None,
+        tags: str | None = None,
+        on_complete: str | None = None,
     ) -> list[str]:
         """Schedule one job, due now unless it says when."""
         due = self.now if due is None else due
         job = new_job(job_id, due, incarnation=incarnation, retry=retry, args=args, charged=charged)
         job = replace(job, pool=pool or self.pool, priority=priority, kind=kind, shard_key=shard_key)
+        expires_at = None if expires_at is None else START + expires_at
+        job = replace(job, expires_at=expires_at, tags=tags, on_complete=on_complete)
         return self.engine.schedule([job], START + self.now)
 
     def claim(self) -> list[Dispatch]:

@@ -56,6 +56,54 @@ def case_jobs_of_every_older_version_are_brought_along(store: Store) -> None:
     assert (rig.job("waits")["pool"], rig.job("waits")["priority"]) == (None, 0)
 
 
+def case_an_object_of_the_release_before_keeps_all_it_has_under_the_new_states(store: Store) -> None:
+    """The table of jobs is made anew: rows, indexes and the count of what is kept come along, and jobs may expire."""
+    store.execute("CREATE TABLE meta (key TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID")
+    for statement in (statement for migration in MIGRATIONS[:4] for statement in migration):
+        store.execute(statement)
+    store.execute("INSERT INTO meta VALUES ('schema_version', 4)")
+    jobs = (
+        ("waits", "pending", None, None),
+        ("pooled", "pending", None, "imports"),
+        ("dead", "dead", START, None),
+        ("done", "succeeded", START, None),
+        ("canceled", "canceled", START, None),
+    )
+    for job_id, state, ended, pool in jobs:
+        store.execute(
+            """
+            INSERT INTO jobs (id, incarnation, scheduled_as, target, args, state, due, scheduled_for, created, retry,
+                timeout_ms, ended, pool, priority, kind, size, numbered, shard_key, error_message,
+                traceparent)
+            VALUES (?1, 'i', 's', 'm:f', '{"a":1}', ?2, ?3, ?3, ?3, '{"max_attempts": 1}', 5, ?4, ?5, 2, 'mutation', 7,
+                1, 'shard', 'why', '00-trace')
+            """,
+            job_id,
+            state,
+            START,
+            ended,
+            pool,
+        )
+    store.execute("INSERT INTO pools VALUES ('imports', 1, NULL, 0, ?)", START)
+    for number, code in enumerate(("BOOM", "OUTCOME_UNKNOWN", "NEVER_BEGAN"), 1):
+        store.execute("INSERT INTO attempts VALUES ('dead', ?, 'i', 'd', 1, 2, ?, 'why')", number, code)
+    before = store.execute("SELECT * FROM jobs ORDER BY id")
+    indexes = store.execute("SELECT sql FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL ORDER BY sql")
+    assert migrate(store) == len(MIGRATIONS)
+    new = {"expires_at": None, "tags": None, "on_complete": None}
+    assert store.execute("SELECT * FROM jobs ORDER BY id") == [{**row, **new} for row in before]
+    assert indexes == store.execute(
+        "SELECT sql FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL ORDER BY sql"
+    )
+    assert store.execute("SELECT kept FROM history") == [{"kept": 2}]
+    recorded = store.execute("SELECT outcome, traceback FROM attempts ORDER BY number")
+    assert [row["outcome"] for row in recorded] == ["failed", "unknown", "never_began"]
+    rig = Rig(store)
+    rig.schedule("late", due=-2, expires_at=-1)
+    assert sorted(rig.claimed()) == ["pooled", "waits"]
+    assert rig.state("late") == "expired"
+
+
 def case_tables_of_a_newer_release_are_refused_untouched(store: Store) -> None:
     rig = Rig(store)
     rig.schedule()

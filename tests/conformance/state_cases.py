@@ -4,6 +4,8 @@ For each event, `Event.cells` says for which states something changes, and what:
 attempts put on record, the columns of its dispatch. A state that is not named stays exactly as it was, to the last
 column. The alarm is derived from the expected rows by the rules of the architecture (`_wake`), and compared too.
 
+After each event the count of what is kept as history has to be that of its rows.
+
 The whole table holds as well for a job that is alone in its pool, which then is full exactly while the job runs. And
 what it says of the job's row and attempts holds for one that shares each of its dispatches with another.
 """
@@ -59,6 +61,9 @@ def _happens(rig: Rig, state: State, event: Event) -> _Seen:
     seen.buried = tombstones[0]["called"] if tombstones else None
     seen.pools = rig.pools()
     seen.alarm = rig.alarm_calls[-1].at if rig.alarm_calls else "untouched"
+    counted = rig.rows("SELECT (SELECT count(*) FROM jobs WHERE ended IS NOT NULL AND state <> 'dead') - kept AS off "
+                       "FROM history")  # fmt: skip
+    assert counted == [{"off": 0}], "what is kept as history is counted as such"
     return seen
 
 
@@ -145,6 +150,7 @@ def _walk(event: Event, store: Store, *, pool: str | None = None) -> None:
         rig = Rig(store)
         for table in ("jobs", "dispatches", "attempts", "origins", "tombstones", "shards", "pools"):
             store.execute(f"DELETE FROM {table}")
+        store.execute("UPDATE history SET kept = 0")
         rig.pool = pool
         state.reach(rig)
         before = rig.rows("SELECT * FROM jobs")
@@ -186,6 +192,7 @@ def _walk_in_company(event: Event, store: Store) -> None:
         rig = _Company(store)
         for table in ("jobs", "dispatches", "attempts", "origins", "tombstones", "shards", "pools"):
             store.execute(f"DELETE FROM {table}")
+        store.execute("UPDATE history SET kept = 0")
         state.reach(rig)
         seen, expected = _happens(rig, state, event), _expected(state, event, None)
         alike = _Seen(refused=seen.refused, job=seen.job, attempts=seen.attempts)

@@ -13,7 +13,7 @@ from lunorash.scheduler.store import Row
 
 from .rig import DAY, ORIGIN, Rig, relative_dispatch
 from .state_table import GONE, Cell, Event
-from .states import NO_WORD, NOT_FOUND, PATIENT, State, attempt_row, dispatch_row, job_row
+from .states import NO_WORD, NOT_FOUND, PATIENT, TOO_LATE, State, attempt_row, dispatch_row, job_row
 
 __all__ = ["EVENTS"]
 
@@ -61,7 +61,6 @@ def _error(code: str | None, message: str | None) -> Row:
     return {"error_code": code, "error_message": message}
 
 
-_OPEN: Final = dispatch_row("", opened=37_000, lease=97_000, began=None)
 _NEW: Final = job_row(due=50_000, scheduled_for=50_000, created=40_000)
 _AT_REST: Final = {"dispatch": None, "unavailable_since": None}
 _OK: Final = {**_AT_REST, **_error(None, None), "state": "succeeded", "alone": 0, "ended": 40_000}
@@ -193,28 +192,35 @@ def _same_unavailable(at: int) -> Row:
 
 
 _unknown_function = _result("unavailable", code="FUNCTION_NOT_FOUND", message=NOT_FOUND)
-_claims_due: Final = {
-    "pending": Cell(
-        job={"state": "running", "dispatch": "d1", "attempt": 1, "charged": 1, "started": 37_000},
-        dispatch={**_OPEN, "id": "d1"},
+
+
+def _claims(at: int) -> dict[str, Cell]:
+    """What waits is claimed, and counted, unless it is too late for it."""
+    sent = {"state": "running", "started": at}
+    opened = dispatch_row("", opened=at, lease=at + 60_000, began=None)
+    first = Cell(
+        job={**sent, "dispatch": "d1", "attempt": 1, "charged": 1},
+        dispatch={**opened, "id": "d1"},
         returns=_claimed("d1", 1, 1, scheduled_for=37_000),
-    ),
-    "taken over": Cell(
-        job={"state": "running", "dispatch": "d1", "attempt": 2, "charged": 2, "started": 37_000},
-        dispatch={**_OPEN, "id": "d1"},
-        returns=_claimed("d1", 2, 2, scheduled_for=37_000),
-    ),
-    "retrying": Cell(
-        job={"state": "running", "dispatch": "d2", "attempt": 2, "charged": 2, "started": 37_000},
-        dispatch={**_OPEN, "id": "d2"},
+    )
+    again = Cell(
+        job={**sent, "dispatch": "d2", "attempt": 2, "charged": 2},
+        dispatch={**opened, "id": "d2"},
         returns=_claimed("d2", 2, 2),
-    ),
-    "alone": Cell(
-        job={"state": "running", "dispatch": "d2", "attempt": 2, "charged": 2, "started": 37_000},
-        dispatch={**_OPEN, "id": "d2"},
-        returns=_claimed("d2", 2, 2),
-    ),
-}
+    )
+    return {
+        "pending": first,
+        "taken over": Cell(
+            job={**sent, "dispatch": "d1", "attempt": 2, "charged": 2},
+            dispatch={**opened, "id": "d1"},
+            returns=_claimed("d1", 2, 2, scheduled_for=37_000),
+        ),
+        "retrying": again,
+        "alone": again,
+        "perishable": first,
+    }
+
+
 _redriven: Final = {
     "state": "pending",
     "due": 40_000,
@@ -254,6 +260,7 @@ EVENTS: Final[dict[str, Event]] = {
             "pending": Cell(job={"state": "canceled", "ended": 40_000}, returns=True),
             "taken over": Cell(job={"state": "canceled", "ended": 40_000}, returns=True),
             "retrying": Cell(job={"state": "canceled", "ended": 40_000}, returns=True),
+            "perishable": Cell(job={"state": "canceled", "ended": 40_000}, returns=True),
             # canceled before it could be claimed again: not even a late success changes that
             "alone": Cell(job={"state": "canceled", "ended": 40_000, "dispatch": None}, returns=True),
             "sent": Cell(job={"cancel_requested": 1}, returns=True),
@@ -270,7 +277,8 @@ EVENTS: Final[dict[str, Event]] = {
         at=36_999,
         happen=lambda rig, _state: rig.run_now(),
         cells={
-            name: Cell(job={"due": 36_999}, returns=True) for name in ("pending", "taken over", "retrying", "alone")
+            name: Cell(job={"due": 36_999}, returns=True)
+            for name in ("pending", "taken over", "retrying", "alone", "perishable")
         },
         otherwise=False,
     ),
@@ -291,7 +299,17 @@ EVENTS: Final[dict[str, Event]] = {
     ),
     # -- time --------------------------------------------------------------------------------------------
     "claim before it is due": Event(at=36_999, happen=_claim, cells={}, otherwise=[]),
-    "claim when it is due": Event(at=37_000, happen=_claim, cells=_claims_due, otherwise=[]),
+    "claim when it is due": Event(at=37_000, happen=_claim, cells=_claims(37_000), otherwise=[]),
+    "claim a moment before it is too late": Event(at=39_999, happen=_claim, cells=_claims(39_999), otherwise=[]),
+    "claim when it is too late": Event(
+        at=40_000,
+        happen=_claim,
+        cells={
+            **_claims(40_000),
+            "perishable": Cell(job={"state": "expired", "ended": 40_000, **TOO_LATE}, returns=[]),
+        },
+        otherwise=[],
+    ),
     "rescue before any lease has ended": Event(at=59_999, happen=lambda rig, _: rig.rescue(), cells={}, otherwise=0),
     "rescue after every lease has ended": Event(
         at=93_000,
@@ -308,19 +326,19 @@ EVENTS: Final[dict[str, Event]] = {
     "prune after a week": Event(
         at=7 * DAY + 2_000,
         happen=lambda rig, _state: rig.prune(),
-        cells={"succeeded": _pruned, "canceled": _pruned},
+        cells={"succeeded": _pruned, "canceled": _pruned, "expired": _pruned},
         otherwise=0,
     ),
     "prune a moment before ninety days have passed": Event(
         at=90 * DAY + 1_999,
         happen=lambda rig, _state: rig.prune(),
-        cells={"succeeded": _pruned, "canceled": _pruned},
+        cells={"succeeded": _pruned, "canceled": _pruned, "expired": _pruned},
         otherwise=0,
     ),
     "prune after ninety days": Event(
         at=90 * DAY + 5_000,
         happen=lambda rig, _state: rig.prune(),
-        cells={"succeeded": _pruned, "canceled": _pruned, "dead": _pruned, "lost": _pruned},
+        cells={"succeeded": _pruned, "canceled": _pruned, "expired": _pruned, "dead": _pruned, "lost": _pruned},
         otherwise=0,
     ),
     # -- the receiver ------------------------------------------------------------------------------------

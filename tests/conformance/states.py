@@ -15,7 +15,7 @@ from lunorash.scheduler.store import Row
 
 from .rig import ORIGIN, Rig
 
-__all__ = ["PATIENT", "STATES", "State", "attempt_row", "dispatch_row", "job_row"]
+__all__ = ["PATIENT", "STATES", "TOO_LATE", "State", "attempt_row", "dispatch_row", "job_row"]
 
 PATIENT: Final = RetryPolicy(max_attempts=2, base_ms=35_000)
 """Two retries: 35 s and 70 s after the failure before each."""
@@ -82,15 +82,20 @@ def job_row(**columns: Any) -> Row:
         "kind": None,
         "size": 2,
         "numbered": 0,
-        "traceparent": None,
+        "expires_at": None,
         "tags": None,
+        "on_complete": None,
+        "traceparent": None,
     }
     assert set(columns) <= set(row), f"no such columns: {set(columns) - set(row)}"
     return {**row, **columns}
 
 
-def attempt_row(number: int, dispatch: str, started: int, ended: int, *, code: str, message: str) -> Row:
+def attempt_row(
+    number: int, dispatch: str, started: int, ended: int, *, code: str, message: str, traceback: str | None = None
+) -> Row:
     """A recorded attempt."""
+    outcomes = {"OUTCOME_UNKNOWN": "unknown", "FUNCTION_NOT_FOUND": "unavailable"}
     return {
         "job": "j",
         "number": number,
@@ -98,8 +103,10 @@ def attempt_row(number: int, dispatch: str, started: int, ended: int, *, code: s
         "dispatch": dispatch,
         "started": started,
         "ended": ended,
+        "outcome": outcomes.get(code, "failed"),
         "code": code,
         "message": message,
+        "traceback": traceback,
     }
 
 
@@ -208,6 +215,19 @@ def _canceled(rig: Rig) -> None:
     assert rig.at(2_000).cancel()
 
 
+def _perishable(rig: Rig) -> None:
+    rig.at(0).schedule(due=37_000, expires_at=40_000, retry=PATIENT)
+
+
+def _expired(rig: Rig) -> None:
+    rig.at(0).schedule(due=1_000, expires_at=2_000, retry=PATIENT)
+    assert rig.at(2_000).claim() == []
+
+
+TOO_LATE: Final = {
+    "error_code": "JOB_EXPIRED",
+    "error_message": "its expires_at passed before it could be started",
+}
 _BROKE: Final = {"error_code": "BOOM", "error_message": "it broke"}
 _FIRST_BROKE: Final = attempt_row(1, "d1", 0, 2_000, code="BOOM", message="it broke")
 _TRIED_ONCE: Final = {"attempt": 1, "charged": 1, "started": 0}
@@ -301,4 +321,11 @@ STATES: Final[dict[str, State]] = {
         attempt=2,
     ),
     "canceled": State(reach=_canceled, job=job_row(state="canceled", due=37_000, scheduled_for=37_000, ended=2_000)),
+    # waits, due at 37 s, and is not to be started any more from 40 s on
+    "perishable": State(reach=_perishable, job=job_row(due=37_000, scheduled_for=37_000, expires_at=40_000)),
+    # it was too late when it was to be claimed
+    "expired": State(
+        reach=_expired,
+        job=job_row(state="expired", due=1_000, scheduled_for=1_000, expires_at=2_000, ended=2_000, **TOO_LATE),
+    ),
 }

@@ -71,7 +71,9 @@ def test_a_word_for_dispatch_that_does_not_exist(project: Project) -> None:
     [
         ({"LUNORA_BATCH_ACTIONS": "7"}, "batch-size-invalid"),
         ({"LUNORA_BATCH_MUTATIONS": 0}, "batch-size-invalid"),
-        ({"LUNORA_HISTORY": "off"}, "history-invalid"),
+        ({"LUNORA_HISTORY": "a week"}, "history-invalid"),
+        ({"LUNORA_HISTORY_LIMIT": 0}, "history-invalid"),
+        ({"LUNORA_DEAD_RETENTION": "off"}, "dead-retention-invalid"),
         ({"LUNORA_LOG": "verbose"}, "log-invalid"),
     ],
 )

@@ -109,6 +109,13 @@ def test_the_app_of_the_readme_runs(worker_factory: Callable[..., Worker], setti
     ):
         answer = httpx.post(f"{worker.url}/api/{kind}", json={"path": function, "args": args})
         assert answer.status_code == 200, answer.text
+    for url, said in (
+        (f"{worker.url}/nothing-here", r"the receipt succeeded after 1 attempts: \S+"),
+        ("ftp://example.com", r"the receipt dead after 1 attempts: URL_INVALID"),
+    ):
+        answer = httpx.post(f"{worker.url}/api/action", json={"path": "receipts:order", "args": {"url": url}})
+        assert answer.status_code == 200, answer.text
+        worker.wait_for_log(said, timeout=20)
     for row_id in ("r1", "r2", "r3"):
         worker.wait_for_log(rf"importing {row_id} as \S+", timeout=20)
     answer = httpx.post(

@@ -8,7 +8,19 @@ from lunorash.scheduler import RetryPolicy, RunOptions
 from lunorash.server import HttpAnswer, HttpRequest, LunoraError, Route
 from lunorash.studio.admin_token import require_admin
 
-_FIELDS: Final = {"delay_ms", "at_ms", "target", "args", "id", "retry", "timeout_ms", "shard_key"}
+_FIELDS: Final = {
+    "delay_ms",
+    "at_ms",
+    "target",
+    "args",
+    "id",
+    "retry",
+    "timeout_ms",
+    "shard_key",
+    "expires_at",
+    "tags",
+    "on_complete",
+}
 
 
 async def schedule(request: HttpRequest) -> HttpAnswer:
@@ -36,6 +48,9 @@ def _options(body: dict[str, Any]) -> RunOptions:
         retry=None if retry is None else RetryPolicy.from_dict(retry),
         timeout=body.get("timeout_ms"),
         shard_key=body.get("shard_key"),
+        expires_at=body.get("expires_at"),
+        tags=body.get("tags", ()),
+        on_complete=body.get("on_complete"),
     )
 
 

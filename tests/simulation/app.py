@@ -80,7 +80,7 @@ class App:
         """The shard that a mutation runs on."""
         return self._gathering.key(attempt)
 
-    async def run(self, attempts: Sequence[ReceivedAttempt], /) -> Sequence[LunoraError | None]:
+    async def run(self, attempts: Sequence[ReceivedAttempt], /) -> Sequence[LunoraError | str | None]:
         """Run mutations of one shard."""
         runs = [self._start(attempt) for attempt in attempts]
         try:
@@ -90,7 +90,7 @@ class App:
                 self._end(run, "canceled" if isinstance(error, asyncio.CancelledError) else "failed")
             raise
         for run, answer in zip(runs, answers, strict=True):
-            self._end(run, "ok" if answer is None else "failed")
+            self._end(run, "failed" if isinstance(answer, LunoraError) else "ok")
         return answers
 
     async def _grown(self, attempt: ReceivedAttempt, *, ms: int, note: str) -> None:

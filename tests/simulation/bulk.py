@@ -12,13 +12,14 @@ from lunorash.scheduler.calls import JobCall
 from lunorash.scheduler.client import Scheduler
 from lunorash.scheduler.job_filter import Changed, JobFilter
 from lunorash.scheduler.options import RunOptions
+from lunorash.scheduler.store import Row
 from lunorash.scheduler.workpool import Workpool
 
 from .faults import Faults
 from .journal import Journal
 from .plans import Plan
 
-__all__ = ["BulkClients"]
+__all__ = ["BulkClients", "is_meant"]
 
 _MOST_TRIES: Final = 20
 _MOST_PAGES: Final = 5
@@ -160,6 +161,17 @@ class BulkClients:
             cursor = changed.cursor
             if cursor is None:
                 return
+
+
+def is_meant(wanted: JobFilter, job: Row) -> bool:
+    """Whether a filter of those that are used here means a job."""
+    target, code = job["target"], job["error_code"]
+    return (
+        job["id"].startswith(wanted.id_prefix or "")
+        and wanted.pool in (None, job["pool"])
+        and wanted.error in (None, code)
+        and (wanted.target is None or target == wanted.target or target.startswith(f"{wanted.target}:"))
+    )
 
 
 def _minted(party: Sequence[Plan]) -> str:

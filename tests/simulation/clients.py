@@ -89,6 +89,9 @@ _KINDS: Final[tuple[tuple[FunctionKind, str | None], ...]] = (
 )
 """What jobs are taken for, and their shards: with whom they may travel."""
 
+_ALIKE: Final = (_KINDS[0], *(("mutation", SHARD_KEYS[1]),) * 5)
+"""The same where most of them may travel together."""
+
 
 class Clients:
     """All clients of one simulation, with the real client inside.
@@ -116,7 +119,9 @@ class Clients:
         self._pool_random = random.Random(f"pools {seed}")  # noqa: S311
         self._order_random = random.Random(f"orders {seed}")  # noqa: S311
         self._kind_random = random.Random(f"kinds {seed}")  # noqa: S311
-        self._together = self._kind_random.choice((None, 40.0))
+        crowd = faults.mood == "crowd"
+        self._together = self._kind_random.choice((None, 40.0, 40.0, 40.0) if crowd else (None, 40.0))
+        self._kinds = self._kind_random.choice((_KINDS, _ALIKE)) if self._together else _KINDS
         self._shards = shards
         self._platform = platform
         self._faults = faults
@@ -157,7 +162,7 @@ class Clients:
         draw = self._random
         crowd = self._faults.mood == "crowd"
         target = draw.choice((*("app:ok",) * 8, "app:sync", "app:hang")) if crowd else draw.choice(_TARGETS)
-        kind, shard_key = self._kind_random.choice(_KINDS)
+        kind, shard_key = self._kind_random.choice(self._kinds)
         if kind == "mutation" and target == "app:ok" and (self._together is not None or not crowd):
             target = draw.choice((*("shard:apply",) * 4, "shard:ask"))  # mostly a job is what it is taken for
         duration = draw.choice((5, 300, 4_000, 25_000, 90_000))

@@ -18,7 +18,8 @@ from lunorash.scheduler.alarm import Alarm
 from lunorash.scheduler.breaker import Breaker
 from lunorash.scheduler.dispatching import Dispatcher
 from lunorash.scheduler.engine import Engine
-from lunorash.scheduler.job import Result
+from lunorash.scheduler.job import NewJob, Result
+from lunorash.scheduler.job_filter import JobFilter
 from lunorash.scheduler.pooling import Pooling
 from lunorash.scheduler.settling import Settling
 from lunorash.scheduler.store import Row
@@ -191,10 +192,54 @@ def _sends_one_too_many(patch: pytest.MonkeyPatch) -> None:
 def _takes_one_answer_of_a_shard_for_all(patch: pytest.MonkeyPatch) -> None:
     mutate_many = Shards.mutate_many
 
-    async def first(self: Shards, calls: Sequence[ShardCall], shard_key: str | None = None) -> list[LunoraError | None]:
+    async def first(
+        self: Shards, calls: Sequence[ShardCall], shard_key: str | None = None
+    ) -> list[LunoraError | str | None]:
         return (await mutate_many(self, calls, shard_key))[:1] * len(calls)
 
     patch.setattr(Shards, "mutate_many", first)
+
+
+def _forgets_caps_when_it_restarts(patch: pytest.MonkeyPatch) -> None:
+    resume = Engine.resume
+
+    def resume_without(self: Engine, now: int) -> None:
+        self._store.execute("UPDATE pools SET max_concurrency = 1000")
+        resume(self, now)
+
+    patch.setattr(Engine, "resume", resume_without)
+
+
+def _does_not_count_what_an_earlier_life_started(patch: pytest.MonkeyPatch) -> None:
+    resume = Engine.resume
+
+    def resume_and_forget(self: Engine, now: int) -> None:
+        with pytest.MonkeyPatch.context() as meanwhile:
+            _miscounts_slots("0")(meanwhile)
+            self._pooling._changed |= {row["name"] for row in self._store.execute("SELECT name FROM pools")}
+            resume(self, now)
+
+    patch.setattr(Engine, "resume", resume_and_forget)
+
+
+def _arms_only_for_what_is_new(patch: pytest.MonkeyPatch) -> None:
+    """The transaction stores, another one arms; a call that is made again finds the job there, and arms nothing."""
+    schedule = Engine.schedule
+
+    def unarmed(self: Engine, jobs: Sequence[NewJob], now: int) -> list[str]:
+        known = all(self._store.execute(queries.HOLDER_OF_ID, job.id) for job in jobs)
+        with pytest.MonkeyPatch.context() as meanwhile:
+            meanwhile.setattr(Alarm, "arm", lambda self, wanted, now: None)
+            ids = schedule(self, jobs, now)
+        if not known:
+            self.rearm(now)
+        return ids
+
+    patch.setattr(Engine, "schedule", unarmed)
+
+
+def _redrives_what_it_does_not_mean(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(JobFilter, "passes", lambda self, job: True)
 
 
 def _miscounts_slots(counted: str) -> Bug:
@@ -307,6 +352,19 @@ BUGS: Final[dict[str, Bug]] = {
     "it is forgotten that a mutation had its effect": _forgets_that_a_mutation_had_its_effect,
     "nothing is armed for an outbox": _does_not_wake_for_an_outbox,
     "the cancels of shards are passed over": _passes_over_the_cancels_of_shards,
+    "a restart forgets the caps": _forgets_caps_when_it_restarts,
+    "what an earlier life started takes no slot": _does_not_count_what_an_earlier_life_started,
+    "a repeated call arms nothing": _arms_only_for_what_is_new,
+    "more is changed than what is meant": _redrives_what_it_does_not_mean,
+    "pruning takes what still waits": _query(
+        "PRUNE", "state = 'canceled' AND ended IS NOT NULL AND ended <= ?2", "state <> 'dead' AND created <= ?2"
+    ),
+    "a success that is remembered is kept for ever": _query("PRUNE_REMEMBERED", "until <= ?", "until <= ? - 1e15"),
+    "without history a success is forgotten at once": _constant(settling, "KNOWN_MS", 0),
+    "the object is kept awake every second": _constant(engine, "KEEP_AWAKE_MS", 1_000),
+    "cancelling many passes over what runs": _query("REQUEST_ALL_CANCELS", "cancel_requested = 1", "due = due"),
+    "redriving many keeps what was charged": _query("REDRIVE_ALL", "charged = 0", "charged = charged"),
+    "one of many calls is stored twice": _query("HOLDERS_OF_IDS", "WHERE id IN", "WHERE 0 AND id IN"),
     "priorities do not age": _constant(pooling, "AGEING_MS", 10**9),
 }
 """What each bug does, and how to plant it."""

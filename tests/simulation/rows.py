@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import json
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from lunorash.scheduler.batching import BatchSizes
-from lunorash.scheduler.engine import DEAD_RETENTION_MS, RETENTION_MS
+from lunorash.scheduler.history import DEAD_RETENTION_MS, HISTORY_MS, KNOWN_MS
 from lunorash.scheduler.job import Dispatch
-from lunorash.scheduler.settling import KNOWN_MS
 from lunorash.scheduler.store import Row
 from lunorash.scheduler.verdict import UNAVAILABLE_PATIENCE_MS
 
+from .bulk import is_meant
+from .company import Company
 from .journal import Journal, Run
 from .network import Network
 from .platform import Platform
+from .records import Records
 from .scheduler_object import SchedulerObject
 from .tables import Change, Tables
 
@@ -26,6 +27,7 @@ _STEPS: Final = {
     ("pending", "pending"),  # redriven or refunded
     ("pending", "running"),
     ("pending", "canceled"),
+    ("pending", "expired"),
     ("pending", "succeeded"),  # a late success
     ("pending", "dead"),  # charged for a refusal
     ("running", "pending"),
@@ -36,13 +38,6 @@ _STEPS: Final = {
     ("dead", "pending"),
     ("dead", "succeeded"),  # a late success
 }
-
-_RAN: Final = {
-    "ATTEMPT_FAILED": ("failed", "canceled"),  # canceled: the function cancelled itself
-    "CARD_REFUSED": ("failed",),
-    "ATTEMPT_TIMED_OUT": ("canceled", "failed", "ok"),
-}
-"""What must have become of an attempt that was recorded with this code."""
 
 
 class Rows:
@@ -71,11 +66,8 @@ class Rows:
     ) -> None:
         self._history = history
         self._steady = steady
-        self._sizes = sizes
         self._platform = platform
         self._journal = journal
-        self._network = network
-        self._tables = tables
         self._last = tables.jobs
         self._claimed: dict[tuple[str, int], str] = {}
         self._first_claimed: dict[str, int] = {}
@@ -86,8 +78,8 @@ class Rows:
         self._fence: dict[tuple[str, str], int] = {}
         """Of canceled jobs the last attempt that may still run."""
         self._unavailable: dict[tuple[str, str], int] = {}
-        self._refunds: Counter[tuple[str, str]] = Counter()
-        """Refunds of a job in a row."""
+        self._company = Company(journal, tables, sizes)
+        self._records = Records(platform.storage.rows, journal, network)
         self.gone: set[str] = set()
         """Jobs that were deleted as they should."""
         self.refused: set[str] = set()
@@ -134,14 +126,14 @@ class Rows:
         elif old["ended"] is None or not self._history:
             kept = self._deleted_without_history(old, now)
         else:
-            kept = now >= old["ended"] + (DEAD_RETENTION_MS if state == "dead" else RETENTION_MS)
+            kept = now >= old["ended"] + (DEAD_RETENTION_MS if state == "dead" else HISTORY_MS)
         if not kept and not (state == "dead" and self._is_dropped(old)):
             self._journal.violate("no job is lost", "%s was deleted while %s", name, state)
 
     def _deleted_without_history(self, old: Row, now: int) -> bool:
         """Whether it may go: because it has succeeded and its call is not made again, or has rested long enough."""
         if old["ended"] is not None:
-            return bool(now >= old["ended"] + (DEAD_RETENTION_MS if old["state"] == "dead" else RETENTION_MS))
+            return bool(now >= old["ended"] + (DEAD_RETENTION_MS if old["state"] == "dead" else HISTORY_MS))
         if self._history or old["cancel_requested"]:
             return False
         self._succeeds(old)
@@ -153,7 +145,7 @@ class Rows:
         if scheduler is None or scheduler.asked is None:
             return False
         if scheduler.asked[0] == "change_many":
-            return scheduler.wanted.passes(dead)
+            return is_meant(scheduler.wanted, dead)
         return scheduler.asked == ("drop_dead", dead["id"])
 
     def _changed(self, old: Row | None, new: Row, now: int) -> None:
@@ -182,8 +174,11 @@ class Rows:
             violate("an id is taken once", "%s was scheduled over", name)
         if (old["state"], new["state"]) not in _STEPS and (old["state"] != new["state"] or _differs(old, new)):
             violate("only allowed steps", "%s went from %s to %s", name, old["state"], new["state"])
+        life = self._platform.object
+        if life and life.asked and life.asked[0] == "change_many" and not is_meant(life.wanted, old):
+            violate("only what is meant is changed", "%s is not: %s", name, life.wanted)
         self._numbered(old, new, now)
-        self._accounted(new)
+        self._records.accounted(new)
         if old["state"] != "running" and new["state"] == "running":
             return
         if new["state"] == "pending":
@@ -198,7 +193,7 @@ class Rows:
             self._journal.count("jobs that came again")
             self._journal.runs.pop(name, None)
             self._succeeded.discard(key)
-            for numbers in (self._fence, self._unavailable, self._refunds):
+            for numbers in (self._fence, self._unavailable):
                 numbers.pop(key, None)
             self._refunded = {refund for refund in self._refunded if refund[:2] != key}
         self._sent[key] = set()
@@ -206,7 +201,7 @@ class Rows:
     def _numbered(self, old: Row, new: Row, now: int) -> None:
         claimed = (old["state"], new["state"]) == ("pending", "running")
         if claimed:
-            self._travels(old, new)
+            self._company.claimed(old, new)
         if new["attempt"] != old["attempt"] + int(claimed):
             self._journal.violate(
                 "attempt numbers are never reused", "%s went from #%d to #%d", new["id"], old["attempt"], new["attempt"]
@@ -221,36 +216,6 @@ class Rows:
             if now < old["due"]:
                 self._journal.violate("never early", "%s was claimed %d ms early", new["id"], old["due"] - now)
 
-    def _travels(self, old: Row, new: Row) -> None:
-        """Who travels together: neither too many, nor what costs more than one call, nor who may harm the others."""
-        dispatch = self._tables.dispatches.get(new["dispatch"])
-        carried = [self._last[job] for job in json.loads(dispatch["jobs"])] if dispatch else []
-        name, mutations = new["id"], sum(job["kind"] == "mutation" for job in carried)
-        if len(carried) < 2:
-            return
-        self._journal.count("jobs in company")
-        shards = {job["shard_key"] or "default" for job in carried}
-        if mutations not in (0, len(carried)) or (mutations and len(shards) > 1):
-            self._journal.violate("what travels together goes together", "%s does not: %s", name, dispatch)
-        if len(carried) > (self._sizes.mutations if mutations else self._sizes.actions):
-            self._journal.violate("a dispatch carries what it may", "%d travel with %s", len(carried), name)
-        last = new["charged"] > json.loads(new["retry"])["max_attempts"]
-        if old["alone"] or last or old["refunded_at"] is not None or old["cut_offs"] > 1:
-            self._journal.violate("who may harm others travels alone", "%s does not: %s", name, dispatch)
-
-    def _accounted(self, row: Row) -> None:
-        """What was charged is what was recorded, and the attempt that runs."""
-        recorded = self._platform.storage.rows.execute(
-            "SELECT count(*) AS n FROM attempts WHERE job = ? AND incarnation = ?", row["id"], row["incarnation"]
-        )[0]["n"]
-        unrecorded = row["charged"] - recorded
-        expected = {"pending": (0,), "dead": (0,), "running": (1,)}.get(row["state"], (0, 1))
-        if unrecorded not in expected:
-            self._journal.violate(
-                "what is charged is accounted for",
-                "%s is %s and charged %d, with %d attempts recorded", row["id"], row["state"], row["charged"], recorded,
-            )  # fmt: skip
-
     def _waits(self, old: Row, new: Row, now: int) -> None:
         name, key = new["id"], (new["id"], new["incarnation"])
         if old["state"] == "dead":
@@ -259,18 +224,19 @@ class Rows:
                 self._journal.violate("a redrive is a new incarnation", "%s kept its old one", name)
             return
         if old["state"] == "pending":
-            self._recharged(new, now)
+            if new["charged"] != old["charged"]:
+                self._recharged(new, now)
             return
         if old["cancel_requested"]:
             self._journal.violate("a canceled job is not retried", "%s is pending again", name)
         if new["charged"] < old["charged"]:
             self._refunded.add((*key, new["attempt"]))
             self._sent[key].discard(new["attempt"])
-            self._refunds[key] += 1
+            self._records.refunded(key)
             if self._journal.started(*key, new["attempt"]):
                 self._journal.violate("what ran is not refunded", "%s #%d was", name, new["attempt"])
         else:
-            self._recorded(new, now)
+            self._records.recorded(new, now)
         if new["unavailable_since"] is None:
             self._unavailable.pop(key, None)
         else:
@@ -279,7 +245,7 @@ class Rows:
     def _recharged(self, new: Row, now: int) -> None:
         """The refund of a job that waits is taken back: its origin takes others."""
         self._sent[new["id"], new["incarnation"]].add(new["attempt"])
-        self._recorded(new, now)
+        self._records.recorded(new, now)
 
     def _ends(self, old: Row, new: Row, now: int) -> None:
         name, state = new["id"], new["state"]
@@ -327,7 +293,7 @@ class Rows:
         if new["error_code"] in ("FUNCTION_NOT_FOUND", "INVALID_INPUT"):
             used_up = now - since >= UNAVAILABLE_PATIENCE_MS
         else:
-            self._recorded(new, now)
+            self._records.recorded(new, now)
         if new["error_code"] == "NEVER_BEGAN" and self._steady:
             self._journal.violate("an outage kills no job", "%s died of one", new["id"])
         if not used_up:
@@ -337,34 +303,6 @@ class Rows:
                 new["id"],
                 new["error_code"],
                 sent,
-            )
-
-    def _recorded(self, row: Row, now: int) -> None:
-        """The attempt that was charged was sent, and ended as is said."""
-        recorded = self._platform.storage.rows.execute(
-            "SELECT dispatch, ended FROM attempts WHERE job = ? AND number = ?", row["id"], row["attempt"]
-        )
-        code = row["error_code"]
-        if not recorded or recorded[0]["ended"] != now:
-            self._journal.violate("what is charged is recorded", "%s #%d is not", row["id"], row["attempt"])
-        key = row["id"], row["incarnation"]
-        if code == "NEVER_BEGAN":
-            # It was refused twice, with a good origin around it, or brings the scheduler down before it is sent.
-            if self._refunds[key] < 2:
-                self._journal.violate("the first refusal is refunded", "%s #%d was charged", row["id"], row["attempt"])
-            return
-        self._refunds.pop(key, None)
-        if recorded and recorded[0]["dispatch"] not in self._network.opened:
-            self._journal.violate("only what was sent is charged", "%s #%d was not", row["id"], row["attempt"])
-        outcome = self._journal.outcome(row["id"], row["incarnation"], row["attempt"])
-        if code in _RAN and outcome not in _RAN[code]:
-            self._journal.violate(
-                "what is recorded happened",
-                "%s #%d is recorded as %s, but %s",
-                row["id"],
-                row["attempt"],
-                code,
-                outcome,
             )
 
     # -- what runs -------------------------------------------------------------------------------------

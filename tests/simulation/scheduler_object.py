@@ -16,6 +16,7 @@ from lunorash.scheduler.alarm import Alarm
 from lunorash.scheduler.batching import BatchSizes
 from lunorash.scheduler.dispatching import Dispatcher, Transport
 from lunorash.scheduler.engine import Engine
+from lunorash.scheduler.history import HISTORY_MS, Retention
 from lunorash.scheduler.job import NewJob, OutboxRow
 from lunorash.scheduler.job_filter import JobFilter
 from lunorash.scheduler.schema import migrate
@@ -92,7 +93,7 @@ class SchedulerObject:
             random=random,
             mint_id=mint,
             sizes=sizes,
-            history=history,
+            retention=Retention(history_ms=HISTORY_MS if history else 0),
         )
         self.dispatcher = WatchedDispatcher(
             self.engine, transport, clock=clock, log=lambda text: journal.note("scheduler: %s", text)

@@ -16,6 +16,7 @@ from lunorash.scheduler.deadlines import Deadlines
 from lunorash.scheduler.options import RunOptions
 from lunorash.scheduler.retry import RetryPolicy
 from lunorash.scheduler.store import Row
+from lunorash.shard.answers import outcome_answer
 from lunorash.shard.buffered_scheduler import BufferedScheduler, NeedsAnswerError
 from lunorash.shard.calls import ShardCall
 from lunorash.shard.client import Shards
@@ -145,10 +146,10 @@ class ShardObject:
             calls = ShardCall.many_from_text(text)
             for _ in calls:
                 self._journal.count("mutations in company")
-            raised = self._shard.mutate_many(calls, self._round)
-            self._journal.counts["questions in company"] += sum(isinstance(one, NeedsAnswerError) for one in raised)
+            outcomes = self._shard.mutate_many(calls, self._round)
+            self._journal.counts["questions in company"] += sum(isinstance(one, NeedsAnswerError) for one in outcomes)
             await self._hand_over()
-            return [_outcome(error) for error in raised]
+            return [_outcome(call, outcome) for call, outcome in zip(calls, outcomes, strict=True)]
 
         return await self._answer(work)
 
@@ -200,14 +201,12 @@ class ShardObject:
             return json.dumps(_failure(error))
 
 
-def _outcome(error: BaseException | None) -> dict[str, Any]:
-    if error is None:
-        return {}
-    if isinstance(error, NeedsAnswerError):
-        return {"asks": True}
-    if not isinstance(error, LunoraError | ValueError):
-        raise error
-    return _failure(error)
+def _outcome(call: ShardCall, outcome: BaseException | str) -> dict[str, Any]:
+    if isinstance(outcome, LunoraError | ValueError):
+        return _failure(outcome)
+    if isinstance(outcome, BaseException) and not isinstance(outcome, NeedsAnswerError):
+        raise outcome
+    return outcome_answer(call, outcome)
 
 
 def _failure(error: LunoraError | ValueError) -> dict[str, Any]:

@@ -75,8 +75,26 @@ def test_the_seeds_reach_everything(event: str, counts: Counter[str]) -> None:
     assert counts[event] > OFTEN
 
 
-def test_mutations_reach_their_shard_together(counts: Counter[str]) -> None:
-    assert counts["mutations in company"] > SOMETIMES
+@pytest.mark.parametrize(
+    "event",
+    [
+        "mutations in company",
+        "questions in company",
+        "calls of schedule_many",
+        "calls of enqueue_many",
+        "calls of cancel_many",
+        "calls of dead_retry_many",
+        "calls of dead_drop_many",
+        "jobs that are only remembered",
+    ],
+)
+def test_the_seeds_reach_what_is_rare(event: str, counts: Counter[str]) -> None:
+    assert counts[event] > SOMETIMES
+
+
+@pytest.mark.parametrize("event", ["refused jobs of shards", "jobs that came again"])
+def test_the_seeds_reach_what_hardly_ever_happens(event: str, counts: Counter[str]) -> None:
+    assert counts[event] > 0
 
 
 def test_the_seeds_have_every_mood(outcomes: list[Outcome]) -> None:
@@ -107,6 +125,10 @@ def test_every_kind_of_fault_happens(kind: Kind, counts: Counter[str]) -> None:
                 "before the answer to accept",
                 "before schedule",
                 "before the answer to schedule",
+                "before schedule_many",
+                "before the answer to schedule_many",
+                "before the answer to enqueue",
+                "before the answer to change_many",
             )
         ),
         *(

@@ -6,7 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from lunorash.scheduler.engine import DEAD_RETENTION_MS, KEEP_AWAKE_MS, MAX_OPEN_DISPATCHES, RETENTION_MS, TOMBSTONE_MS
+from lunorash.scheduler.engine import KEEP_AWAKE_MS, MAX_OPEN_DISPATCHES
+from lunorash.scheduler.history import DEAD_RETENTION_MS, HISTORY_MS
+from lunorash.scheduler.pruning import TOMBSTONE_MS
 
 from .journal import Journal
 from .platform import Platform
@@ -112,7 +114,7 @@ class Wakes:
     def _pruned(self) -> Iterator[int]:
         for row in self._tables.jobs.values():
             if row["ended"] is not None:
-                yield row["ended"] + (DEAD_RETENTION_MS if row["state"] == "dead" else RETENTION_MS)
+                yield row["ended"] + (DEAD_RETENTION_MS if row["state"] == "dead" else HISTORY_MS)
         for row in self._tables.remembered.values():
             yield row["until"]
         for row in self._tables.tombstones.values():

@@ -8,15 +8,13 @@ from collections.abc import Callable
 from dataclasses import asdict
 from itertools import count
 from types import SimpleNamespace
-from typing import Any
 
 from lunorash.codec import decode_json
 from lunorash.crons.runs import CronRun
-from lunorash.errors import LunoraError, UnavailableError
 from lunorash.functions import FunctionTable
-from lunorash.incident import describe, report, tellable
 from lunorash.scheduler.settings import check_settings
 from lunorash.scheduler.store import SqliteStore
+from lunorash.shard.answers import failure_answer, outcome_answer
 from lunorash.shard.calls import ShardCall
 from lunorash.shard.cron_leases import CronLeases
 from lunorash.shard.cron_runs import CronRuns
@@ -65,8 +63,8 @@ class ShardObject:
         self.batches.append(len(calls))
         self.calls += calls
         seeds = count(len(self.calls))
-        raised = self._shard.mutate_many(calls, lambda: Round(now=NOW, seed=next(seeds), answers={}))
-        return json.dumps({"ok": [{} if error is None else _failure(error) for error in raised]})
+        outcomes = self._shard.mutate_many(calls, lambda: Round(now=NOW, seed=next(seeds), answers={}))
+        return json.dumps({"ok": [outcome_answer(*each) for each in zip(calls, outcomes, strict=True)]})
 
     async def hold_cron(self, text: str) -> str:
         return await self._told("hold_cron", lambda: self.leases.hold(**decode_json(text), now=self.clock()))
@@ -107,14 +105,7 @@ class ShardObject:
         try:
             return json.dumps({"ok": run(call, Round(now=NOW, seed=len(self.calls), answers={}))})
         except Exception as error:  # noqa: BLE001
-            return json.dumps(_failure(error))
-
-
-def _failure(error: BaseException) -> dict[str, Any]:
-    if not isinstance(error, LunoraError):
-        return {"error": report("a function", error).to_dict(), "detail": describe(error)}
-    told = tellable(error, "a function")
-    return {"error": told.to_dict(), "status": told.status, "unavailable": isinstance(told, UnavailableError)}
+            return json.dumps(failure_answer(error))
 
 
 class ShardNamespace:

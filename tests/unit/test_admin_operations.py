@@ -9,7 +9,7 @@ from urllib.parse import quote
 import pytest
 
 from lunorash.errors import STATUS_BY_CODE, LunoraError
-from lunorash.scheduler import JobFilter, RetryPolicy
+from lunorash.scheduler import JobFilter, RetryPolicy, RunOptions
 from lunorash.server import define_app
 from lunorash.studio.admin import PREFIX, AdminParts, admin_operations
 from lunorash.studio.openapi import openapi_document
@@ -92,7 +92,7 @@ async def test_a_refusal_names_the_field_the_value_and_the_rule() -> None:
     assert await why("/scheduled/run-now", {}) == "id is missing; the body must have it"
     assert await why("/scheduled/run-now", {"id": "j", "more": 1}) == "there is no field 'more'; there is id"
     assert await why("/scheduled/cancel-many", {"filter": {}, "limit": 0}) == (
-        "limit is 0; it must be greater than or equal to 1"
+        "limit is 0; it must be a whole number from 1 to 1,000"
     )
     assert await why("/scheduled/cancel-many", {"filter": {"targets": "x"}}) == (
         "there is no field 'filter.targets'; there is state, target, pool, tag, error, id_prefix, created_from, "
@@ -100,7 +100,7 @@ async def test_a_refusal_names_the_field_the_value_and_the_rule() -> None:
     )
     assert (
         await why("/scheduled/schedule", {"target": TARGET, "options": {"priority": 11}})
-        == "options.priority is 11; it must be less than or equal to 10"
+        == "options.priority is 11; it must be a whole number from -10 to 10"
     )
     status, told = await _get(worker, "/scheduled/jobs", "state=gone")
     assert status == 400
@@ -196,6 +196,9 @@ async def test_a_job_is_scheduled_with_all_its_options_and_numbers_of_any_size()
             "shard_key": "tenant",
             "pool": "imports",
             "priority": -3,
+            "expires_at": NOW + 9_000,
+            "tags": ["vip", "eu", "vip"],
+            "on_complete": TARGET,
         },
     }
     assert await _post(worker, "/scheduled/schedule", body) == (200, {"id": "j"})
@@ -203,8 +206,11 @@ async def test_a_job_is_scheduled_with_all_its_options_and_numbers_of_any_size()
     record = json.loads(answer.text)["record"]
     assert record["args"] == body["args"]
     assert isinstance(record["args"]["f"], float)
-    told = [record[name] for name in ("due", "timeout_ms", "shard_key", "pool", "priority")]
-    assert told == [NOW + 5_000, 7_000, "tenant", "imports", -3]
+    told = [record[name] for name in ("due", "timeout_ms", "shard_key", "pool", "priority", "expires_at", "tags")]
+    assert told == [NOW + 5_000, 7_000, "tenant", "imports", -3, NOW + 9_000, ["eu", "vip"]]
+    assert record["on_complete"] == TARGET
+    assert await _ids(worker, "tag=vip&state=pending") == "j"
+    assert await _ids(worker, "tag=vi") == ""
     assert record["retry"] == RetryPolicy(max_attempts=2, backoff="linear", base_ms=10).to_dict()
 
 
@@ -269,6 +275,11 @@ async def test_workflows_and_agents_are_scheduled_by_their_names() -> None:
         ({"options": {"retry": {"max_attempts": 1000, "base_ms": 10**9}}}, "INVALID_INPUT"),
         ({"options": {"shard_key": ""}}, "INVALID_INPUT"),
         ({"options": {"pool": "a b"}}, "INVALID_INPUT"),
+        ({"options": {"expires_at": 5}}, "INVALID_INPUT"),
+        ({"options": {"tags": "vip"}}, "INVALID_INPUT"),
+        ({"options": {"tags": ["x" * 65]}}, "INVALID_INPUT"),
+        ({"options": {"tags": [str(number) for number in range(11)]}}, "INVALID_INPUT"),
+        ({"options": {"on_complete": "nowhere"}}, "INVALID_INPUT"),
     ],
 )
 async def test_a_job_that_cannot_be_is_not_stored(change: dict[str, Any], code: str) -> None:
@@ -371,6 +382,12 @@ def test_a_filter_and_its_models_have_the_same_conditions() -> None:
     conditions = set(JobFilter.__slots__)
     assert set(FilterFields.model_fields) == conditions
     assert {name.replace("function", "target") for name in FilterQuery.model_fields} == conditions
+
+
+def test_options_of_a_job_are_those_of_the_library() -> None:
+    from lunorash.studio.job_routes import OptionFields
+
+    assert {name.replace("timeout_ms", "timeout") for name in OptionFields.model_fields} == set(RunOptions.__slots__)
 
 
 def test_the_table_can_be_described_and_not_done_without_an_app() -> None:

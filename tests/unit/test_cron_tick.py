@@ -4,6 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lunorash.errors import LunoraError, UnavailableError
+from lunorash.retrying import NonRetryableError, RetryAfter
 from lunorash.scheduler import RetryPolicy
 from lunorash.scheduler.ids import check_id, mint_id
 from lunorash.scheduler.options import MAX_INSTANT_MS
@@ -74,6 +75,14 @@ def test_the_job_that_tries_again_is_the_tick_with_one_attempt_behind_it() -> No
     assert (job.target, job.args, job.timeout_ms, job.shard_key) == ("c:act", '{"value":"ä"}', 5_000, None)
     assert (job.charged, job.due, job.retry) == (1, NOW + 7 + 7_500, policy.to_dict())
     assert job.scheduled_for == NOW, "the function is told the time that its tick was for"
+
+
+def test_a_tick_whose_job_says_so_is_not_tried_again_or_no_sooner_than_it_asks() -> None:
+    tick = Tick.of_schedule(cron_job(retry=RetryPolicy(max_attempts=2, base_ms=1_000, jitter=0.5)), NOW)
+    assert tick.again(NonRetryableError("no"), NOW, lambda: 0.0) is None
+    later = tick.again(RetryAfter(60), NOW, lambda: 0.5)
+    assert later is not None
+    assert later.due == NOW + 75_000
 
 
 def test_an_attempt_that_could_not_be_made_is_not_counted() -> None:

@@ -2,12 +2,16 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Final
 
 import pytest
 
+from lunorash.contexts import MutationContext
 from lunorash.errors import LunoraError, SharedError, UnavailableError
-from lunorash.functions import FunctionTable
+from lunorash.functions import FunctionTable, register
+from lunorash.retrying import NonRetryableError, RetryAfter
+from lunorash.scheduler.completion import MAX_RESULT_BYTES
 from lunorash.scheduler.job import Result
 from lunorash.scheduler.protocol import ReceivedAttempt, Results, read_line
 from lunorash.scheduler.receiver import Receiver
@@ -23,13 +27,44 @@ from .scheduler_object import NOW, environment
 from .shard_object import ShardNamespace
 
 
+def tell(ctx: MutationContext[Any], text: str) -> str:
+    ctx.db.execute("INSERT INTO notes VALUES (?)", text)
+    return f"{text} was noted"
+
+
+def tell_much(_ctx: MutationContext[Any], text: str) -> str:
+    return text * 100_000
+
+
+def give_up(_ctx: MutationContext[Any], text: str) -> None:
+    raise NonRetryableError(text, code="NOTHING_LEFT")
+
+
+def wait(_ctx: MutationContext[Any], text: str) -> None:
+    raise RetryAfter(45, text)
+
+
+def unexpected(_ctx: MutationContext[Any]) -> None:
+    raise KeyError("hunter2")
+
+
+_TELLERS: Final = {"m:note", "m:tell", "m:tell_much", "m:give_up", "m:wait"}
+_FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
+    **FUNCTIONS,
+    **{
+        f"m:{function.__name__}": register(function, kind="mutation", internal=True)
+        for function in (tell, tell_much, give_up, wait, unexpected)
+    },
+}
+
+
 def _note(name: str, target: str = "m:note", shard_key: str | None = None, **args: Any) -> ReceivedAttempt:
     return ReceivedAttempt(
         job=name,
         incarnation="i",
         number=1,
         target=target,
-        args=args or ({"text": name} if target == "m:note" else {}),
+        args=args or ({"text": name} if target in _TELLERS else {}),
         scheduled_for=NOW,
         timeout_ms=60_000,
         shard_key=shard_key,
@@ -37,11 +72,11 @@ def _note(name: str, target: str = "m:note", shard_key: str | None = None, **arg
 
 
 def _namespace() -> ShardNamespace:
-    return ShardNamespace(FunctionTable(FUNCTIONS), environment())
+    return ShardNamespace(FunctionTable(_FUNCTIONS), environment())
 
 
 def _gathering(namespace: Any) -> Gathering:
-    return Gathering(FunctionTable(FUNCTIONS), Shards(namespace))
+    return Gathering(FunctionTable(_FUNCTIONS), Shards(namespace))
 
 
 # -- one call ------------------------------------------------------------------------------------------------
@@ -62,6 +97,30 @@ async def test_mutations_reach_their_shard_in_one_call() -> None:
     assert (namespace.get("default").batches, namespace.get("tenant").batches) == ([50], [])
     assert namespace.get("default").notes() == [f"a{number}" for number in range(50)]
     assert namespace.get("tenant").notes() == ["b"]
+
+
+def _wanting(attempt: ReceivedAttempt) -> ReceivedAttempt:
+    return attempt.model_copy(update={"wants_result": True})
+
+
+async def test_only_those_get_their_result_that_want_it() -> None:
+    gathering = _gathering(_namespace())
+    attempts = [_note("a", "m:tell"), _wanting(_note("b", "m:tell")), _note("c")]
+    for _ in range(2):
+        assert await gathering.run(attempts) == [None, '"b was noted"', None], "once more it is as it was"
+    assert await gathering.run([_wanting(_note("d", "m:tell"))]) == ['"d was noted"']
+    assert await gathering.run([_note("e", "m:tell")]) == [None]
+
+
+async def test_a_result_that_is_too_large_stays_too_large_on_its_way() -> None:
+    for result in await _gathering(_namespace()).run([_wanting(_note(name, "m:tell_much")) for name in "ab"]):
+        assert isinstance(result, str)
+        assert len(result) == MAX_RESULT_BYTES + 1
+
+
+async def test_a_shard_of_the_release_before_tells_no_results() -> None:
+    gathering = _gathering(_Scripted('{"ok": [{}, {}]}'))
+    assert await gathering.run([_wanting(_note("a")), _wanting(_note("b"))]) == [None, None]
 
 
 async def test_one_that_fails_is_undone_and_disturbs_no_other() -> None:
@@ -118,7 +177,7 @@ class _Scripted:
         return answer
 
 
-async def _three(namespace: _Scripted) -> list[LunoraError | None]:
+async def _three(namespace: _Scripted) -> list[LunoraError | str | None]:
     return [*await _gathering(namespace).run([_note(name) for name in "abc"])]
 
 
@@ -166,7 +225,7 @@ async def test_what_is_wrong_with_the_shard_itself_is_told_to_each_and_blames_no
 
 async def _outcomes(namespace: Any, *attempts: ReceivedAttempt) -> dict[str, Result]:
     env = environment()
-    table, shards = FunctionTable(FUNCTIONS), Shards(namespace)
+    table, shards = FunctionTable(_FUNCTIONS), Shards(namespace)
     nobody: Any = None
     runner = FunctionRunner(table, env=env, shards=shards, scheduler=nobody, fetch=nobody)
     runnable = JobRunner(table, runner, env=env, workflows={}, agents={})
@@ -230,3 +289,27 @@ async def test_those_that_have_less_time_are_not_kept_waiting_by_the_others() ->
     assert asyncio.get_running_loop().time() == pytest.approx(60)
     assert namespace.asked == [("mutate_many", 2), ("mutate", 1)]
     assert namespace.cancelled == 2, "nobody waits any more, so the calls are given up"
+
+
+async def test_the_receiver_hears_from_a_shard_whether_and_when_it_is_tried_again_and_where_it_failed() -> None:
+    outcomes = await _outcomes(
+        _namespace(),
+        _note("never", "m:give_up"),
+        _note("later", "m:wait"),
+        _wanting(_note("wants", "m:tell")),
+        _note("broken", "m:bad_sql"),
+        _note("alone", "m:unexpected"),
+    )
+    told = {name: (result.retryable, result.retry_after_ms, result.result) for name, result in outcomes.items()}
+    assert told == {
+        "never": (False, None, None),
+        "later": (True, 45_000, None),
+        "wants": (True, None, '"wants was noted"'),
+        "broken": (True, None, None),
+        "alone": (True, None, None),
+    }
+    for name, function in {"never": "give_up", "alone": "unexpected"}.items():
+        trace = outcomes[name].traceback
+        assert trace is not None
+        assert trace.splitlines()[-1].endswith(f"in {function}"), trace
+    assert outcomes["never"].code == "NOTHING_LEFT"

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from datetime import date
 from decimal import Decimal
 from itertools import count
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Final, Literal
 
 import pytest
 from pydantic import BaseModel
@@ -13,8 +14,9 @@ from pydantic import BaseModel
 from lunorash.errors import LunoraError
 from lunorash.functions import FunctionTable, register
 from lunorash.refs import AgentReference, FunctionReference, Kind, WorkflowReference, target_text
-from lunorash.scheduler import RetryPolicy, RunOptions
+from lunorash.scheduler import Completion, JobRecord, RetryPolicy, RunOptions
 from lunorash.scheduler.calls import make_job
+from lunorash.scheduler.job import NewJob
 
 from .scheduler_object import NOW
 
@@ -171,3 +173,78 @@ def test_the_kind_of_a_path_without_a_catalog_is_not_known_and_a_workflow_has_no
     assert _make(TARGET)["kind"] is None
     assert _make(WorkflowReference("w", "W"), catalog=_TABLE)["kind"] is None
     assert _make(AgentReference("a", "A"), catalog=_TABLE)["kind"] is None
+
+
+# -- expiry, tags, endings -----------------------------------------------------------------------------------
+
+
+def told(_ctx: Any, completion: Completion) -> None: ...
+
+
+def told_by_name(_ctx: Any, id: str, outcome: str, **_more: Any) -> None: ...  # noqa: A002
+
+
+def told_a_success(_ctx: Any, outcome: Literal["succeeded"], **_more: Any) -> None: ...
+
+
+_TELLERS: Final = FunctionTable(
+    {
+        TARGET: end_trial,
+        "m:told": register(told, kind="mutation", internal=True),
+        "m:by_name": register(told_by_name, kind="action", internal=True),
+        "m:success": register(told_a_success, kind="action", internal=True),
+        "m:query": register(told, kind="query", internal=True),
+    }
+)
+
+
+def test_what_is_new_in_a_job_travels_only_if_it_says_something() -> None:
+    """A SchedulerDO of the release before takes no fields that it does not know."""
+    assert {"expires_at", "tags", "on_complete"}.isdisjoint(_make())
+    job = _make(options=RunOptions(expires_at=NOW + 1, tags=["b", "a", "é"], on_complete="m:told"))
+    assert (job["expires_at"], job["tags"], job["on_complete"]) == (
+        NOW + 1,
+        '["a", "b", "é"]',
+        '{"target": "m:told", "kind": null}',
+    )
+    assert NewJob(**json.loads(json.dumps(job))).to_dict() == job
+    record = JobRecord.of_new(job, created=NOW)
+    assert (record.expires_at, record.tags, record.on_complete) == (NOW + 1, ("a", "b", "é"), "m:told")
+
+
+@pytest.mark.parametrize(("target", "kind"), [("m:told", "mutation"), ("m:by_name", "action")])
+def test_who_is_told_is_known_by_its_kind(target: str, kind: Kind) -> None:
+    args = {"user_id": "u"}
+    by_path = _make(args=args, options=RunOptions(on_complete=target), catalog=_TELLERS)
+    reference: FunctionReference[Any] = FunctionReference(target, kind=kind, internal=True)
+    by_reference = _make(args=args, options=RunOptions(on_complete=reference), catalog=_TELLERS)
+    assert (
+        json.loads(by_path["on_complete"])
+        == json.loads(by_reference["on_complete"])
+        == {
+            "target": target,
+            "kind": kind,
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    ("target", "code", "why"),
+    [
+        ("m:nothing", "FUNCTION_NOT_FOUND", "on_complete: there is no function"),
+        (TARGET, "INVALID_INPUT", "lunorash.scheduler.Completion"),
+        ("m:success", "INVALID_INPUT", "lunorash.scheduler.Completion"),
+        ("m:query", "INVALID_INPUT", "a query; it must be a mutation or an action"),
+    ],
+)
+def test_who_cannot_be_told_of_every_ending_is_refused_at_the_door(target: str, code: str, why: str) -> None:
+    options = RunOptions(on_complete=target)
+    error = _refused(code, lambda: _make(args={"user_id": "u"}, options=options, catalog=_TELLERS))
+    assert why in error.message
+
+
+def test_a_job_that_would_expire_before_it_is_due_is_refused() -> None:
+    for expires_at in (NOW, NOW - 1, 0):
+        error = _refused("INVALID_INPUT", lambda at=expires_at: _make(options=RunOptions(expires_at=at)))  # type: ignore[misc]
+        assert "expires_at" in error.message
+    assert _make(options=RunOptions(expires_at=NOW + 0.5))["expires_at"] == NOW + 1

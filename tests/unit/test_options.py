@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lunorash.errors import LunoraError
+from lunorash.refs import AgentReference, FunctionReference, WorkflowReference
 from lunorash.scheduler.options import DEFAULT_TIMEOUT_MS, MAX_INSTANT_MS, RunOptions, delay_ms, instant_ms
 from lunorash.scheduler.retry import RetryPolicy
 
@@ -223,3 +224,59 @@ def test_options_are_values() -> None:
     assert RunOptions(id="a", retry=RetryPolicy()) == RunOptions(id="a", retry=RetryPolicy())
     with pytest.raises(AttributeError):
         RunOptions().id = "a"  # type: ignore[misc]
+
+
+# -- expiry, tags, endings -----------------------------------------------------------------------------------
+
+
+def test_tags_are_sorted_and_none_is_there_twice() -> None:
+    assert RunOptions().tags == ()
+    assert RunOptions(tags=["b", "a", "b"]).tags == ("a", "b")
+    assert RunOptions(tags={"x"}).tags == ("x",)  # type: ignore[arg-type]
+    assert len(RunOptions(tags=[f"t{number}" for number in range(10)] * 2).tags) == 10
+    assert RunOptions(tags=["é" * 64]) == RunOptions(tags=("é" * 64,))
+
+
+@pytest.mark.parametrize(
+    "tags",
+    ["nightly", b"nightly", None, 5, {"a": 1}, [""], ["x" * 65], [5], [None], ["\ud800"], [f"t{n}" for n in range(11)]],
+)
+def test_bad_tags_are_refused_with_the_rule(tags: Any) -> None:
+    with pytest.raises(LunoraError, match="tag") as raised:
+        RunOptions(tags=tags)
+    assert raised.value.code == "INVALID_INPUT"
+    assert len(raised.value.message) < 200
+
+
+def test_an_expiry_is_an_instant() -> None:
+    assert RunOptions().expires_ms is None
+    assert RunOptions(expires_at=_NOW).expires_ms == _NOW
+    assert RunOptions(expires_at=datetime(2026, 12, 1, tzinfo=UTC)).expires_ms == 1_796_083_200_000
+
+
+@pytest.mark.parametrize("instant", [*_NOT_FINITE, datetime(2026, 12, 1), "2026-12-01", True, timedelta(1), 10**18])  # noqa: DTZ001
+def test_a_bad_expiry_is_refused_when_the_options_are_made(instant: Any) -> None:
+    with pytest.raises(LunoraError, match="expires_at: ") as raised:
+        RunOptions(expires_at=instant)
+    assert raised.value.code == "INVALID_INPUT"
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "",
+        "billing",
+        "workflows.onboarding",
+        5,
+        lambda: None,
+        WorkflowReference("onboarding", "WORKFLOW_ONBOARDING"),
+        AgentReference("support", "AGENT_SUPPORT"),
+        FunctionReference("billing:totals", kind="query", internal=True),
+    ],
+)
+def test_endings_are_told_to_a_mutation_or_an_action_and_to_nothing_else(target: Any) -> None:
+    with pytest.raises(LunoraError, match="on_complete") as raised:
+        RunOptions(on_complete=target)
+    assert raised.value.code == "INVALID_INPUT"
+    RunOptions(on_complete="billing:told")
+    RunOptions(on_complete=FunctionReference("billing:told", kind="action", internal=True))

@@ -3,15 +3,18 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Iterable
+from dataclasses import replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import BaseModel, ConfigDict
 
 from lunorash.codec import MAX_ARGS_BYTES, MAX_BODY_BYTES, encode_args
 from lunorash.errors import LunoraError
+from lunorash.incident import MAX_TRACE
 from lunorash.scheduler import protocol
 from lunorash.scheduler.job import Attempt, Dispatch, Outcome, Result
 from lunorash.scheduler.protocol import (
@@ -80,10 +83,17 @@ def test_a_dispatch_arrives_as_it_was_sent() -> None:
             "timeout_ms": 600_000,
             "shard_key": "tenant/42 ✓",
             "redrives": 1,
+            "wants_result": False,
             "traceparent": None,
         }
     ]
     assert type(dispatch.attempts[0].args["x"]) is float
+
+
+def test_only_an_attempt_that_wants_its_result_says_so() -> None:
+    wanting = replace(_ATTEMPT, wants_result=True)
+    assert [attempt.wants_result for attempt in read_dispatch(_encode(wanting, _ATTEMPT)).attempts] == [True, False]
+    assert b"wants_result" not in _encode(_ATTEMPT)
 
 
 def test_a_probe_carries_no_attempts() -> None:
@@ -176,12 +186,11 @@ def test_a_field_of_a_newer_sender_is_passed_over() -> None:
 
 
 def _read(*results: Result) -> list[Result]:
-    line = encode_results(results).decode()
-    assert line.endswith("\n")
-    assert line.count("\n") == 1
-    read = read_line(line)
-    assert isinstance(read, Results)
-    return read.as_results()
+    *lines, end = encode_results(results).decode().split("\n")
+    assert end == ""
+    assert all(len(line) < protocol.MAX_LINE for line in lines)
+    read = [read_line(line) for line in lines]
+    return [result for line in read if isinstance(line, Results) for result in line.as_results()]
 
 
 def test_heartbeat_and_end_are_lines() -> None:
@@ -191,22 +200,81 @@ def test_heartbeat_and_end_are_lines() -> None:
     assert END.endswith(b"\n")
 
 
-@given(
-    st.lists(
-        st.builds(
-            Result,
-            job=st.text("abcXYZ019_-", min_size=1, max_size=64),
-            attempt=st.integers(1, 2**53),
-            outcome=st.sampled_from(["ok", "failed", "unavailable"]),
-            retryable=st.booleans(),
-            code=st.none() | st.text(st.characters(exclude_categories=["Cs"]), max_size=50),
-            message=st.none() | st.text(st.characters(exclude_categories=["Cs"]), max_size=200),
-        ),
-        max_size=5,
-    )
+_IDS = st.text("abcXYZ019_-", min_size=1, max_size=64)
+_TEXTS = st.none() | st.text(st.characters(exclude_categories=["Cs"]), max_size=200)
+_RESULTS = st.builds(
+    Result, job=_IDS, attempt=st.integers(1, 2**53), outcome=st.just("ok"), result=_TEXTS, result_omitted=st.booleans()
+) | st.builds(
+    Result,
+    job=_IDS,
+    attempt=st.integers(1, 2**53),
+    outcome=st.sampled_from(["failed", "unavailable"]),
+    retryable=st.booleans(),
+    shared=st.booleans(),
+    code=st.none() | st.text(st.characters(exclude_categories=["Cs"]), max_size=50),
+    message=_TEXTS,
+    retry_after_ms=st.none() | st.integers(0, 2**53),
+    traceback=_TEXTS,
 )
+
+
+@given(st.lists(_RESULTS, max_size=5))
 def test_results_arrive_as_they_were_sent(results: list[Result]) -> None:
     assert _read(*results) == results
+
+
+def test_what_is_too_much_for_a_line_comes_in_several() -> None:
+    large = json.dumps("\x00🎉" * 3_000)
+    results = [
+        *(Result(job=f"j{number}", attempt=1, outcome="ok", result=large) for number in range(50)),
+        *(Result(job=f"f{number}", attempt=1, outcome="failed", message="🎉" * 2_000) for number in range(50)),
+    ]
+    assert encode_results(results).count(b"\n") > 1
+    assert _read(*results) == results
+    assert encode_results(results[:1]).count(b"\n") == 1
+
+
+def test_a_line_of_the_release_before_is_understood() -> None:
+    """A deploy in progress: the receiver knows nothing of results, of waits, or of tracebacks."""
+    line = read_line(
+        '{"type":"results","results":[{"job":"a","attempt":1,"outcome":"ok","retryable":true,"shared":false,'
+        '"code":null,"message":null},{"job":"b","attempt":2,"outcome":"failed","retryable":true,"shared":true,'
+        '"code":"X","message":"y"}]}'
+    )
+    assert isinstance(line, Results)
+    assert line.as_results() == [
+        Result(job="a", attempt=1, outcome="ok"),
+        Result(job="b", attempt=2, outcome="failed", shared=True, code="X", message="y"),
+    ]
+
+
+def test_the_release_before_understands_a_line() -> None:
+    """The other way round: it reads these fields, strictly, and passes over the others."""
+
+    class Before(BaseModel):
+        model_config = ConfigDict(strict=True)
+
+        job: str
+        attempt: int
+        outcome: Literal["ok", "failed", "unavailable"]
+        retryable: bool = True
+        shared: bool = False
+        code: str | None = None
+        message: str | None = None
+
+    text = encode_results(
+        [
+            Result(job="a", attempt=1, outcome="ok", result="{}"),
+            Result(job="b", attempt=1, outcome="failed", code="X", retryable=False, retry_after_ms=5, traceback="t"),
+        ]
+    )
+    read = [Before.model_validate(each) for each in json.loads(text)["results"]]
+    assert [(each.job, each.outcome, each.retryable) for each in read] == [("a", "ok", True), ("b", "failed", False)]
+
+
+def test_a_traceback_is_cut_to_a_bearable_length() -> None:
+    failed = Result(job="j", attempt=1, outcome="failed", traceback="x" * 3_000_000)
+    assert _read(failed)[0].traceback == "x" * MAX_TRACE
 
 
 def _failed(code: Any, message: Any) -> Result:

@@ -11,6 +11,7 @@ import pytest
 from lunorash.contexts import ActionContext
 from lunorash.errors import LunoraError, UnavailableError
 from lunorash.functions import FunctionTable
+from lunorash.retrying import RetryAfter
 from lunorash.scheduler.protocol import ReceivedAttempt
 from lunorash.scheduler.queue_message import encode_message
 from lunorash.scheduler.receiver import STOP_S
@@ -145,6 +146,16 @@ async def test_what_failed_together_comes_back_apart() -> None:
     numbers = iter((0.0, 0.5, 0.999))
     queue = await _Queue(_functions(f=f), random=lambda: next(numbers)).deliver(_call(), _call(), _call())
     assert [delay for _, delay in queue.settled.values()] == [30, 27, 25]
+
+
+@in_fake_time
+async def test_who_asks_for_time_is_given_it_as_far_as_a_queue_can() -> None:
+    def f(ctx: Any, seconds: float) -> None:
+        raise RetryAfter(seconds)
+
+    calls = [_call(seconds=seconds) for seconds in (1, 900.5, 10**9)]
+    queue = await _Queue(_functions(f=f), random=lambda: 0.9).deliver(*calls)
+    assert [queue.settled[f"m{number}"][1] for number in range(3)] == [25, 1063, 86_400]
 
 
 def test_a_message_is_never_kept_back_for_longer_than_a_queue_can() -> None:

@@ -11,6 +11,8 @@ import pytest
 from lunorash.contexts import Job
 from lunorash.errors import LunoraError
 from lunorash.functions import FunctionTable
+from lunorash.retrying import NonRetryableError, RetryAfter, raise_for_retry
+from lunorash.scheduler.completion import MAX_RESULT_BYTES
 from lunorash.scheduler.job import Result
 from lunorash.scheduler.protocol import End, Heartbeat, ReceivedAttempt, Results, read_line
 from lunorash.scheduler.receiver import HEARTBEAT_S, STOP_S, WRITE_TIMEOUT_S, Receiver
@@ -118,6 +120,105 @@ async def test_a_probe_is_answered_with_the_end_line_at_once() -> None:
 async def test_an_error_value_that_is_returned_is_a_success() -> None:
     answer = await _Answer(f=lambda _ctx: LunoraError("BOOM", "returned, not raised")).run(_attempt())
     assert answer.result.outcome == "ok"
+
+
+# -- results that somebody wants -----------------------------------------------------------------------------
+
+
+def _wanting(function: str = "f", **args: Any) -> ReceivedAttempt:
+    return _attempt(function, **args).model_copy(update={"wants_result": True})
+
+
+@in_fake_time
+async def test_a_result_travels_for_the_attempt_that_wants_it_and_for_no_other() -> None:
+    answer = await _Answer(f=lambda _ctx: '{"receipt": 7}').run(_wanting(), _attempt(job="other"))
+    assert [(result.result, result.result_omitted) for result in answer.results] == [
+        ('{"receipt": 7}', False),
+        (None, False),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("returned", "told"),
+    [
+        ('"' + "x" * (MAX_RESULT_BYTES - 2) + '"', False),
+        ('"' + "x" * (MAX_RESULT_BYTES - 1) + '"', True),
+        ('"' + "é" * (MAX_RESULT_BYTES // 2) + '"', True),
+        ("\udc80" * MAX_RESULT_BYTES, True),
+    ],
+)
+@in_fake_time
+async def test_a_result_that_is_too_large_is_left_out_and_that_is_said(returned: str, told: bool) -> None:
+    answer = await _Answer(f=lambda _ctx: returned).run(_wanting())
+    assert answer.result.outcome == "ok"
+    assert answer.result.result_omitted is told
+    assert answer.result.result == (None if told else returned)
+
+
+@in_fake_time
+async def test_what_only_begins_has_no_result() -> None:
+    """A workflow and an agent."""
+    for returned in (None, 5, object()):
+        answer = await _Answer(f=lambda _ctx, value=returned: value).run(_wanting())
+        assert (answer.result.outcome, answer.result.result, answer.result.result_omitted) == ("ok", None, False)
+
+
+# -- what is tried again -------------------------------------------------------------------------------------
+
+
+@in_fake_time
+async def test_what_a_function_raises_says_whether_and_when_it_is_tried_again() -> None:
+    def f(_ctx: Context, how: str) -> None:
+        match how:
+            case "never":
+                raise NonRetryableError("the card was stolen", code="CARD_STOLEN")
+            case "later":
+                raise RetryAfter(90, "busy")
+            case "upstream":
+                raise_for_retry(SimpleNamespace(status=503, headers={"retry-after": "2"}))
+            case _:
+                raise LunoraError("BOOM", "as usual")
+
+    for how, expected in {
+        "never": (False, None, "CARD_STOLEN"),
+        "later": (True, 90_000, "RETRY_AFTER"),
+        "upstream": (True, 2_000, "RETRY_AFTER"),
+        "else": (True, None, "BOOM"),
+    }.items():
+        result = (await _Answer(f=f).run(_attempt(how=how))).result
+        assert (result.outcome, result.retryable, result.retry_after_ms, result.code) == ("failed", *expected)
+
+
+@in_fake_time
+async def test_where_a_function_failed_is_told_without_any_values() -> None:
+    def inner(secret: str) -> None:
+        raise ValueError(f"no {secret}")
+
+    async def f(_ctx: Context, secret: str) -> None:
+        try:
+            inner(secret)
+        except ValueError as error:
+            raise LunoraError("BOOM", "no") from error
+
+    trace = (await _Answer(f=f).run(_attempt(secret="hunter2"))).result.traceback
+    assert trace is not None
+    own, after, *causes = trace.splitlines()
+    assert own.endswith(".f")
+    assert after == "after ValueError at"
+    assert [line.rpartition(".")[2] for line in causes] == ["f", "inner"]
+    assert all("test_receiver.py:" in line for line in (own, *causes))
+    assert "hunter2" not in trace
+
+
+@in_fake_time
+async def test_where_it_waited_is_told_of_a_function_whose_time_was_up() -> None:
+    async def f(_ctx: Context) -> None:
+        await asyncio.sleep(60)
+
+    result = (await _Answer(f=f).run(_attempt(timeout_ms=1_000))).result
+    assert result.code == "ATTEMPT_TIMED_OUT"
+    assert result.traceback is not None
+    assert "test_receiver.py" in result.traceback
 
 
 # -- lines ---------------------------------------------------------------------------------------------------

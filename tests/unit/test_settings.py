@@ -15,9 +15,9 @@ from lunorash.scheduler.settings import (
     check_settings,
     decode_secret,
     read_batch_sizes,
-    read_history,
     read_log,
     read_origin,
+    read_retention,
     read_secrets,
 )
 
@@ -199,18 +199,73 @@ def test_a_size_that_cannot_be_is_refused_with_the_range(value: Any) -> None:
     assert len(raised.value.message) < 300
 
 
-@pytest.mark.parametrize("value", [None, "", "keep", " keep\n"])
-def test_history_is_kept_unless_it_is_said(value: str | None) -> None:
-    assert read_history(_env(LUNORA_HISTORY=value))
-    assert not read_history(_env(LUNORA_HISTORY="none"))
+_DAY = 86_400_000
 
 
-@pytest.mark.parametrize("value", ["off", "None", "0", "keep none"])
-def test_another_word_for_history_is_refused(value: str) -> None:
-    env = _env(LUNORA_ORIGIN_URL="https://a.example", LUNORA_SCHEDULER_SECRET=_GOOD, LUNORA_HISTORY=value)
-    with pytest.raises(LunoraError, match="keep") as raised:
+@pytest.mark.parametrize(
+    ("value", "days"),
+    [(None, 7), ("", 7), ("keep", 7), (" keep\n", 7), ("30d", 30), ("24h", 1), ("1440m", 1), ("3650d", 3_650)],
+)
+def test_history_is_kept_for_as_long_as_it_is_said(value: str | None, days: int) -> None:
+    retention = read_retention(_env(LUNORA_HISTORY=value))
+    assert (retention.history_ms, retention.succeeded_ms, retention.unsuccessful_ms) == (days * _DAY,) * 3
+    assert (retention.history_limit, retention.dead_ms) == (100_000, 90 * _DAY)
+
+
+@pytest.mark.parametrize("value", ["off", "none", "0", 0])
+def test_without_history_only_what_has_not_succeeded_is_kept(value: object) -> None:
+    retention = read_retention(_env(LUNORA_HISTORY=value))
+    assert (retention.history_ms, retention.succeeded_ms, retention.unsuccessful_ms) == (0, 600_000, 7 * _DAY)
+
+
+def test_dead_letters_and_the_size_of_the_history_are_settings_of_their_own() -> None:
+    retention = read_retention(_env(LUNORA_DEAD_RETENTION="12h", LUNORA_HISTORY_LIMIT=1_000_000))
+    assert (retention.dead_ms, retention.history_limit, retention.history_ms) == (_DAY // 2, 1_000_000, 7 * _DAY)
+    assert read_retention(_env(LUNORA_HISTORY_LIMIT="1")).history_limit == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "rule"),
+    [
+        *(
+            ("LUNORA_HISTORY", value, "off, or a time from 10m to 3650d")
+            for value in (
+                "Off",
+                "7",
+                "9m",
+                "3651d",
+                "-1d",
+                "7 d",
+                "1.5d",
+                "7d\u0663",
+                "\u0663d",
+                "07d",
+                "9" * 5_000,
+            )
+        ),
+        ("LUNORA_HISTORY", True, "off, or a time"),
+        ("LUNORA_HISTORY", [], "off, or a time"),
+        ("LUNORA_DEAD_RETENTION", 7, "a time from 10m"),
+        ("LUNORA_HISTORY_LIMIT", 0, "a whole number"),
+        ("LUNORA_HISTORY_LIMIT", 1.5, "a whole number"),
+        *(
+            ("LUNORA_DEAD_RETENTION", value, "a time from 10m to 3650d, such as 90m, 12h or 30d")
+            for value in ("off", "0", "0d", "599s", "7w")
+        ),
+        *(
+            ("LUNORA_HISTORY_LIMIT", value, "a whole number from 1 to 1,000,000")
+            for value in ("0", "-1", "1e3", "1000001", "9999999", "ten", "\u0663")
+        ),
+    ],
+)
+def test_a_retention_that_cannot_be_is_refused_with_the_rule(name: str, value: Any, rule: str) -> None:
+    env = _env(LUNORA_ORIGIN_URL="https://a.example", LUNORA_SCHEDULER_SECRET=_GOOD, **{name: value})
+    with pytest.raises(LunoraError) as raised:
         check_settings(env)
-    assert raised.value.code == "HISTORY_INVALID"
+    assert raised.value.code == ("DEAD_RETENTION_INVALID" if "DEAD" in name else "HISTORY_INVALID")
+    assert raised.value.message.startswith(f"{name} is ")
+    assert rule in raised.value.message
+    assert len(raised.value.message) < 300
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from lunorash.codec import MAX_DEPTH, encode_args
 from lunorash.contexts import Auth
 from lunorash.errors import LunoraError, UnavailableError
+from lunorash.shard.answers import UnexpectedError
 from lunorash.shard.calls import ShardCall
-from lunorash.shard.client import Shards, UnexpectedError
+from lunorash.shard.client import Shards
 
 from .shard_core import job
 

@@ -39,6 +39,7 @@ def _job(**columns: Any) -> Row:
         "refunded_at": None,
         "suspected": 0,
         "unavailable_since": None,
+        "expires_at": None,
         **columns,
     }
 
@@ -95,6 +96,7 @@ def _pending(**fields: Any) -> Verdict:
                 code="OUTCOME_UNKNOWN",
                 message="silence",
                 recorded=True,
+                outcome="unknown",
             ),
         ),
         (
@@ -108,6 +110,7 @@ def _pending(**fields: Any) -> Verdict:
                 code="OUTCOME_UNKNOWN",
                 message="silence",
                 recorded=True,
+                outcome="unknown",
             ),
         ),
         # it never began: as if it had not been sent, however often, as long as nobody else gets through
@@ -141,6 +144,7 @@ def _pending(**fields: Any) -> Verdict:
                 code="NEVER_BEGAN",
                 message="down",
                 recorded=True,
+                outcome="never_began",
             ),
         ),
         (
@@ -154,6 +158,7 @@ def _pending(**fields: Any) -> Verdict:
                 code="NEVER_BEGAN",
                 message="down",
                 recorded=True,
+                outcome="never_began",
             ),
         ),
         # it was the scheduler's own end that failed: nobody is blamed, then or later
@@ -179,6 +184,7 @@ def _pending(**fields: Any) -> Verdict:
                 code="NEVER_BEGAN",
                 message="restart",
                 recorded=True,
+                outcome="never_began",
             ),
         ),
         # what the origin refuses in between does not begin that count anew
@@ -209,7 +215,55 @@ def _pending(**fields: Any) -> Verdict:
         (
             _job(unavailable_since=_NOW - 15 * _MINUTE),
             _MISSING,
-            Verdict(state="dead", due=900_000, charged=1, code="FUNCTION_NOT_FOUND", message="not here", recorded=True),
+            Verdict(
+                state="dead",
+                due=900_000,
+                charged=1,
+                code="FUNCTION_NOT_FOUND",
+                message="not here",
+                recorded=True,
+                outcome="unavailable",
+            ),
+        ),
+        # it says when to come back: no sooner, and where it broke
+        (
+            _job(),
+            Failed("BUSY", "later", retry_after_ms=60_000, traceback="app.py:1 in f"),
+            _pending(due=_NOW + 60_000, code="BUSY", message="later", recorded=True, traceback="app.py:1 in f"),
+        ),
+        # it asks for less than its policy waits
+        (
+            _job(charged=2),
+            Failed("BUSY", "later", retry_after_ms=5_000),
+            _pending(due=_NOW + 20_000, charged=2, code="BUSY", message="later", recorded=True),
+        ),
+        # it asks for more than a day, which is the longest, or for what cannot be
+        (
+            _job(),
+            Failed("BUSY", "later", retry_after_ms=10**15),
+            _pending(due=_NOW + 86_400_000, code="BUSY", message="later", recorded=True),
+        ),
+        (
+            _job(),
+            Failed("BUSY", "later", retry_after_ms=-1),
+            _pending(due=_NOW + 10_000, code="BUSY", message="later", recorded=True),
+        ),
+        # asking does not make it immortal
+        (
+            _job(charged=3),
+            Failed("BUSY", "later", retry_after_ms=60_000),
+            Verdict(state="dead", due=900_000, charged=3, code="BUSY", message="later", recorded=True),
+        ),
+        # a retry that would come too late is not waited for: it expires as soon as it is too late
+        (
+            _job(expires_at=_NOW + 9_999),
+            _FAILED,
+            _pending(due=_NOW + 9_999, code="BOOM", message="it broke", recorded=True),
+        ),
+        (
+            _job(expires_at=_NOW + 10_001),
+            _FAILED,
+            _pending(due=_NOW + 10_000, code="BOOM", message="it broke", recorded=True),
         ),
     ],
 )

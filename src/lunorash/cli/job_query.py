@@ -24,6 +24,7 @@ class JobState(StrEnum):
     SUCCEEDED = "succeeded"
     DEAD = "dead"
     CANCELED = "canceled"
+    EXPIRED = "expired"
 
 
 class Order(StrEnum):

@@ -138,7 +138,7 @@ def details(job: dict[str, Any], now: int) -> RenderableType:
     """
     rows = Table.grid(padding=(0, 2, 0, 0))
     for name, value in job.items():
-        if value is None or name == "failures":
+        if value is None or value == [] or name == "failures":
             continue
         told = when(value, now) if name in _INSTANTS else _state(job) if name == "state" else value
         shown = told if isinstance(told, str) else json.dumps(told, indent=2 if name == "args" else None)
@@ -160,10 +160,22 @@ def details(job: dict[str, Any], now: int) -> RenderableType:
             if isinstance(failure, dict)
         ),
     )
-    return Group(rows, "", "its last attempts that failed, newest first", listed)
+    return Group(rows, "", "its last attempts that failed, newest first", listed, *_tracebacks(failures))
 
 
-_INSTANTS: Final = frozenset({"created", "due", "ended", "scheduled_for", "started"})
+def _tracebacks(failures: Iterable[Any]) -> Iterator[RenderableType]:
+    """Where the failures came up, as far as that is known; the same place once."""
+    told: set[str] = set()
+    for failure in failures:
+        trace = failure.get("traceback") if isinstance(failure, dict) else None
+        if isinstance(trace, str) and trace not in told:
+            told.add(trace)
+            yield ""
+            yield plain_text(f"attempt {failure.get('number')} failed at")
+            yield from (plain_text(f"  {line}") for line in trace.splitlines())
+
+
+_INSTANTS: Final = frozenset({"created", "due", "ended", "expires_at", "scheduled_for", "started"})
 
 
 def _state(job: dict[str, Any]) -> Any:

@@ -16,7 +16,7 @@ from lunorash.doctor.environment import Environment
 from lunorash.doctor.evidence import DEV_VARS, Evidence
 from lunorash.doctor.finding import Finding, failed, passed, warned
 from lunorash.errors import LunoraError, shown
-from lunorash.scheduler.settings import read_batch_sizes, read_history, read_log, read_loopback, read_origin
+from lunorash.scheduler.settings import read_batch_sizes, read_log, read_loopback, read_origin, read_retention
 
 __all__ = ["check_local_origin", "check_origin"]
 
@@ -26,6 +26,7 @@ _CODES: Final = {
     "DISPATCH_INVALID": "dispatch-invalid",
     "BATCH_SIZE_INVALID": "batch-size-invalid",
     "HISTORY_INVALID": "history-invalid",
+    "DEAD_RETENTION_INVALID": "dead-retention-invalid",
     "LOG_INVALID": "log-invalid",
 }
 
@@ -106,7 +107,7 @@ def _check_deployed(environment: Environment) -> Finding:
 def _read_options(settings: SimpleNamespace) -> bool:
     """Read what else may be said about dispatches; returns whether they stay inside the Worker."""
     read_batch_sizes(settings)
-    read_history(settings)
+    read_retention(settings)
     read_log(settings)
     return read_loopback(settings)
 

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from lunorash.retrying import NonRetryableError, RetryAfter, raise_for_retry
 from lunorash.scheduler.calls import JobCall
 from lunorash.scheduler.client import Scheduler, create_scheduler
+from lunorash.scheduler.completion import Completion, CompletionError
 from lunorash.scheduler.job_filter import Changed, JobFilter
 from lunorash.scheduler.options import RunOptions
 from lunorash.scheduler.pool import PoolPage, PoolStatus
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Changed",
+    "Completion",
+    "CompletionError",
     "DeadGroup",
     "DeadGroups",
     "Failure",
@@ -29,11 +33,13 @@ __all__ = [
     "JobCount",
     "JobFilter",
     "JobRecord",
+    "NonRetryableError",
     "Page",
     "PoolPage",
     "PoolStatus",
     "QueueCall",
     "QueueWorkpool",
+    "RetryAfter",
     "RetryPolicy",
     "RunOptions",
     "Scheduler",
@@ -42,6 +48,7 @@ __all__ = [
     "create_queue_workpool",
     "create_scheduler",
     "create_workpool",
+    "raise_for_retry",
 ]
 
 

@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable
 
 from lunorash.errors import LunoraError
-from lunorash.incident import describe
+from lunorash.incident import describe, trace_of
 from lunorash.scheduler.deadlines import Deadlines
 
 __all__ = ["attempt"]
@@ -45,13 +45,21 @@ async def attempt(
         async with limit:
             value = call()
             return await value if inspect.isawaitable(value) else value
-    except LunoraError:
-        raise
+    except LunoraError as error:
+        raise _traced(error, error) from None
     except TimeoutError as error:
         if limit.expired():
-            raise LunoraError("ATTEMPT_TIMED_OUT", f"it took longer than its {timeout_ms:,} ms") from None
-        raise unexpected(error) from None
+            late = LunoraError("ATTEMPT_TIMED_OUT", f"it took longer than its {timeout_ms:,} ms")
+            raise _traced(late, error) from None
+        raise _traced(unexpected(error), error) from None
     except BaseException as error:
         if isinstance(error, asyncio.CancelledError) and stopping():
             raise
-        raise unexpected(error) from None
+        raise _traced(unexpected(error), error) from None
+
+
+def _traced(error: LunoraError, raised: BaseException) -> LunoraError:
+    """The error with where it came up; one that comes from a shard knows that better."""
+    if error.trace is None:
+        error.trace = trace_of(raised)
+    return error

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 from lunorash.scheduler import queries
+from lunorash.scheduler.endings import Endings
 from lunorash.scheduler.job import State
 from lunorash.scheduler.job_filter import Change, Changed, JobFilter, check_limit, states_to_change
 from lunorash.scheduler.journal import Event, Journal
@@ -31,13 +32,17 @@ class Bulk:
     Args:
         store: where the rows are.
         pooling: hears of jobs that have changed.
+        endings: hears of those that are canceled.
         mint_id: mints incarnations.
         journal: hears of them too.
     """
 
-    def __init__(self, store: Store, pooling: Pooling, mint_id: Callable[[], str], journal: Journal) -> None:
+    def __init__(
+        self, store: Store, pooling: Pooling, endings: Endings, mint_id: Callable[[], str], journal: Journal
+    ) -> None:
         self._store = store
         self._pooling = pooling
+        self._endings = endings
         self._mint_id = mint_id
         self._journal = journal
 
@@ -92,7 +97,8 @@ class Bulk:
     def _apply(self, change: Change, chosen: Sequence[Row], now: int) -> None:
         ids = json.dumps([row["id"] for row in chosen])
         if change == "cancel":
-            self._store.execute(queries.CANCEL_ALL_PENDING, now, ids)
+            canceled = self._store.execute(queries.CANCEL_ALL_PENDING, now, ids)
+            self._endings.ended(canceled, "canceled", now)
             self._store.execute(queries.REQUEST_ALL_CANCELS, ids)
             self._tell("canceled", (row for row in chosen if row["state"] == "pending"), now)
         elif change == "redrive":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
@@ -9,6 +10,7 @@ from typing import Any, Final, Protocol
 from lunorash.codec import encode_args
 from lunorash.errors import LunoraError, shown
 from lunorash.refs import FunctionReference, Kind, Target, target_text
+from lunorash.scheduler.completion import examples
 from lunorash.scheduler.job import NewJob
 from lunorash.scheduler.options import Delay, Instant, RunOptions, delay_ms, instant_ms
 from lunorash.scheduler.retry import DEFAULT_RETRY
@@ -34,7 +36,7 @@ class JobCall:
         args: its arguments, JSON values by name, at most 1,000,000 bytes and 64 levels.
         delay: milliseconds or a `timedelta` from now, 0 or more.
         at: an instant in place of a delay: epoch milliseconds or a `datetime` with a time zone; a past one means now.
-        options: id, retry policy, timeout, shard, pool and priority.
+        options: id, retry policy, timeout, shard, pool, tags and more.
 
     Example:
         >>> JobCall("billing:end_trial", {"user_id": "u1"}, delay=1_000).args
@@ -131,6 +133,12 @@ def make_job(
             f"priority is {options.priority}, but there is no pool; priorities order the jobs of a pool, so name one: "
             'RunOptions(pool="imports", priority=...)',
         )
+    if options.expires_ms is not None and options.expires_ms <= due:
+        raise LunoraError(
+            "INVALID_INPUT",
+            f"expires_at is {shown(options.expires_at)}, and the job is due at {due}, in epoch milliseconds: it would "
+            "never run; let it expire after it is due, or leave expires_at out",
+        )
     text, encoded = check_call(target, args, catalog)
     return NewJob(
         id=options.id or own or mint(),
@@ -144,8 +152,30 @@ def make_job(
         pool=options.pool,
         priority=options.priority,
         kind=_kind(target, text, catalog),
+        expires_at=options.expires_ms,
+        tags=json.dumps(options.tags, ensure_ascii=False) if options.tags else None,
+        on_complete=_on_complete(options.on_complete, catalog),
         traceparent=current_traceparent(),
     ).to_dict()
+
+
+def _on_complete(target: FunctionReference[Any] | str | None, catalog: Catalog | None) -> str | None:
+    """Check what is to be called when the job has ended: it takes whatever an ending may be."""
+    if target is None:
+        return None
+    text = target_text(target)
+    kind = _kind(target, text, catalog)
+    if kind == "query":
+        raise LunoraError("INVALID_INPUT", f"on_complete is {shown(text)}, a query; it must be a mutation or an action")
+    if catalog is not None:
+        for told in examples():
+            try:
+                catalog.check_target(text, told)
+            except LunoraError as error:
+                raise LunoraError(
+                    error.code, f"on_complete: {error.message}. It is called with a lunorash.scheduler.Completion"
+                ) from None
+    return json.dumps({"target": text, "kind": kind})
 
 
 def _kind(target: Target, text: str, catalog: Catalog | None) -> Kind | None:

@@ -30,7 +30,7 @@ class Claiming:
         store: where the rows are.
         breaker: says whether the origin may be called.
         pooling: says which jobs may start.
-        settling: charges jobs that their origin refuses.
+        settling: charges jobs that their origin refuses, and ends those that have come too late.
         journal: hears of the attempts that start.
         mint_id: mints ids of dispatches.
         mint_span: mints ids of spans.
@@ -74,7 +74,7 @@ class Claiming:
         Returns:
             what is to be sent; while the origin's breaker is open at most its probe.
         """
-        due = self._startable(free, now) if free > 0 else []
+        due = self._in_time(self._startable(free, now), now) if free > 0 else []
         if not due:
             return []
         origin = self._breaker.look(self._origin)
@@ -101,6 +101,14 @@ class Claiming:
         if len(due) < free * self._sizes.actions or all(row["kind"] != "mutation" for row in due):
             return due
         return self._pooling.startable(free * max(self._sizes.mutations, self._sizes.actions), now)
+
+    def _in_time(self, jobs: list[Row], now: int) -> list[Row]:
+        """Those for which it is not too late; the others expire."""
+        late = [job for job in jobs if job["expires_at"] is not None and job["expires_at"] <= now]
+        if not late:
+            return jobs
+        self._settling.expire(late, now)
+        return [job for job in jobs if job not in late]
 
     def _open(self, jobs: list[Row], now: int) -> Dispatch:
         dispatch_id, ids = self._mint_id(), [job["id"] for job in jobs]
@@ -131,5 +139,6 @@ def _attempt(job: Row, traceparent: str | None) -> Attempt:
         scheduled_for=job["scheduled_for"],
         timeout_ms=job["timeout_ms"],
         shard_key=job["shard_key"],
+        wants_result=bool(job["completes"]),
         traceparent=traceparent,
     )

@@ -22,6 +22,7 @@ from lunorash.scheduler.dispatching import Dispatcher
 from lunorash.scheduler.durable_store import DurableStore
 from lunorash.scheduler.engine import Engine
 from lunorash.scheduler.fetch_transport import FetchTransport
+from lunorash.scheduler.history import Retention
 from lunorash.scheduler.ids import mint_id
 from lunorash.scheduler.job import NewJob, OutboxRow
 from lunorash.scheduler.job_filter import JobFilter
@@ -31,10 +32,10 @@ from lunorash.scheduler.schema import migrate
 from lunorash.scheduler.settings import (
     check_settings,
     read_batch_sizes,
-    read_history,
     read_log,
     read_loopback,
     read_origin,
+    read_retention,
     read_secrets,
 )
 from lunorash.scheduler.statistics import FLUSH_S, Statistics
@@ -59,10 +60,10 @@ class SchedulerDO(DurableObject):  # type: ignore[misc]
         level: Level
         try:
             self._origin, key, loopback, problem = read_origin(env), read_secrets(env)[0], read_loopback(env), ""
-            sizes, history, level = read_batch_sizes(env), read_history(env), read_log(env)
+            sizes, retention, level = read_batch_sizes(env), read_retention(env), read_log(env)
         except LunoraError as error:
             self._origin, key, loopback, problem = "", b"", False, error.message
-            sizes, history, level = BatchSizes(), True, "all"
+            sizes, retention, level = BatchSizes(), Retention(), "all"
         # Called, not awaited: the alarm then belongs to the transaction that is open. Closing the wrapper's
         # coroutine says that nobody means to await it.
         self._alarm = Alarm(lambda at: ctx.storage.setAlarm(at).close(), lambda: ctx.storage.deleteAlarm().close())
@@ -77,7 +78,7 @@ class SchedulerDO(DurableObject):  # type: ignore[misc]
             # a line each by console.log: by print, which Pyodide cuts into lines first, it takes half as long again
             journal=Journal(level=level, write=js.console.log, counting=self._statistics),
             sizes=sizes,
-            history=history,
+            retention=retention,
             changed=lambda: self._live.changed(),  # noqa: PLW0108 - it comes after the engine
         )
         self._web_sockets = WebSockets(ctx)

@@ -18,14 +18,17 @@ from lunorash.scheduler.batching import BatchSizes
 from lunorash.scheduler.breaker import Breaker
 from lunorash.scheduler.bulk import Bulk
 from lunorash.scheduler.claiming import LEASE_MS, UNCONFIGURED, Claiming
+from lunorash.scheduler.endings import Endings
+from lunorash.scheduler.history import History, Retention
 from lunorash.scheduler.ids import mint_span
 from lunorash.scheduler.inserting import Inserting
 from lunorash.scheduler.job import Dispatch, NewJob, OutboxRow, Result
 from lunorash.scheduler.job_filter import MAX_CHANGED, Change, Changed, JobFilter
 from lunorash.scheduler.journal import Journal
 from lunorash.scheduler.pooling import Pooling
-from lunorash.scheduler.settling import KNOWN_MS, PROBE, Settling
-from lunorash.scheduler.store import Row, Store
+from lunorash.scheduler.pruning import Pruning
+from lunorash.scheduler.settling import PROBE, Settling
+from lunorash.scheduler.store import Store
 from lunorash.scheduler.verdict import Unknown
 
 __all__ = ["Engine"]
@@ -36,12 +39,6 @@ SEVERED_LEASE_MS: Final = 35_000
 """How long a receiver whose stream broke may need to notice and to stop its attempts."""
 KEEP_AWAKE_MS: Final = 30_000
 MAX_OPEN_DISPATCHES: Final = 100
-RETENTION_MS: Final = 7 * 24 * 60 * 60 * 1000
-DEAD_RETENTION_MS: Final = 90 * 24 * 60 * 60 * 1000
-TOMBSTONE_MS: Final = 24 * 60 * 60 * 1000
-PRUNED_PER_PASS: Final = 100
-REMEMBERED_PER_PASS: Final = 10
-"""Each of them holds at most the jobs of a dispatch."""
 
 
 class Engine:
@@ -58,9 +55,8 @@ class Engine:
         mint_span: mints ids of spans, 16 hexadecimal digits.
         journal: hears what happens to jobs.
         sizes: the most that one dispatch carries.
+        retention: how long what has come to rest is kept.
         changed: called after each change has been stored.
-        history: whether jobs that have succeeded are kept for a week. If not, they are only kept for as long as the
-            call that scheduled them might be repeated.
     """
 
     def __init__(
@@ -76,7 +72,7 @@ class Engine:
         journal: Journal | None = None,
         origin_problem: str = "no origin is configured",
         sizes: BatchSizes = BatchSizes(),  # noqa: B008 - it is immutable
-        history: bool = True,
+        retention: Retention = Retention(),  # noqa: B008
         changed: Callable[[], None] = lambda: None,
     ) -> None:
         self._store = store
@@ -91,10 +87,14 @@ class Engine:
         self.breaker = Breaker(store, random)
         self._pooling = Pooling(store)
         self._journal = Journal() if journal is None else journal
-        self._inserting = Inserting(store, self._pooling, self._journal)
-        self._bulk = Bulk(store, self._pooling, mint_id, self._journal)
-        self._succeeded_retention_ms = RETENTION_MS if history else KNOWN_MS
-        self._settling = Settling(store, self.breaker, self._pooling, self._journal, random, history=history)
+        self._history = History(store, retention)
+        self._endings = Endings(store, self._history)
+        self._inserting = Inserting(store, self._pooling, self._endings, self._journal)
+        self._bulk = Bulk(store, self._pooling, self._endings, mint_id, self._journal)
+        self._settling = Settling(
+            store, self.breaker, self._pooling, self._endings, self._journal, random, retention=retention
+        )
+        self._pruning = Pruning(store, self._history)
         self._claiming = Claiming(
             store,
             self.breaker,
@@ -202,7 +202,9 @@ class Engine:
             dropped = self._store.execute(queries.DROP_DEAD, job_id)
             for row in dropped:
                 self._journal.happened("dropped", row, now)
-            return bool(self._delete(dropped))
+            if dropped:
+                self._store.execute(queries.DELETE_ATTEMPTS, json.dumps([job_id]))
+            return bool(dropped)
 
         return self._change(work, now)
 
@@ -333,25 +335,8 @@ class Engine:
         return self._change(work, now)
 
     def prune(self, now: int) -> int:
-        """Delete what has rested long enough, at most `PRUNED_PER_PASS` jobs; returns how many.
-
-        Beside them go those that were only remembered, of at most `REMEMBERED_PER_PASS` dispatches.
-        """
-
-        def work() -> int:
-            pruned = self._store.execute(
-                queries.PRUNE,
-                now - self._succeeded_retention_ms,
-                now - RETENTION_MS,
-                now - DEAD_RETENTION_MS,
-                PRUNED_PER_PASS,
-            )
-            self._store.execute(queries.PRUNE_TOMBSTONES, now - TOMBSTONE_MS, PRUNED_PER_PASS)
-            for row in self._store.execute(queries.PRUNE_REMEMBERED, now, REMEMBERED_PER_PASS):
-                self._settling.forget(row["jobs"])
-            return self._delete(pruned)
-
-        return self._change(work, now)
+        """Delete what has rested long enough, a bounded number of jobs; returns how many. See `Pruning.prune`."""
+        return self._change(lambda: self._pruning.prune(now), now)
 
     def rearm(self, now: int) -> None:
         """Arm the alarm: something outside the rows has changed, such as the room."""
@@ -368,14 +353,9 @@ class Engine:
         if due is not None and self._free(seen["open"]) > 0:
             probe_at = self.breaker.look(self._origin).probe_at
             reasons.append(due if probe_at is None else max(due, probe_at))
-        kept_for = {
-            "succeeded": self._succeeded_retention_ms,
-            "canceled": RETENTION_MS,
-            "dead": DEAD_RETENTION_MS,
-            "remembered": 0,
-            "buried": TOMBSTONE_MS,
-        }
-        reasons += [seen[what] + retention for what, retention in kept_for.items() if seen[what] is not None]
+        prune_at = self._pruning.next_due(seen)
+        if prune_at is not None:
+            reasons.append(prune_at)
         return min(reasons, default=None)
 
     # -- one transaction, then the alarm ---------------------------------------------------------------
@@ -386,6 +366,8 @@ class Engine:
 
         def body() -> T:
             result = work()
+            self._inserting.insert_made(self._endings.take(), now)
+            self._history.write()
             self._pooling.refresh()
             self._alarm.arm(self.next_wake(now), now)
             return result
@@ -399,6 +381,8 @@ class Engine:
             raise
         finally:
             self._changing, self._starting = False, 0
+            self._endings.forget()
+            self._history.forget()
             self._pooling.forget()
         self._changed()
         self._journal.tell()
@@ -409,9 +393,7 @@ class Engine:
         return min(self._room() - self._starting, MAX_OPEN_DISPATCHES - open_dispatches)
 
     def _cancel(self, job_id: str, now: int, called: int) -> bool:
-        for row in self._store.execute(queries.CANCEL_PENDING, now, job_id):
-            self._pooling.changed(row["pool"])
-            self._journal.happened("canceled", row, now)
+        if self._inserting.cancel(job_id, now):
             return True
         if self._store.execute(queries.REQUEST_CANCEL, job_id):
             return True
@@ -425,7 +407,8 @@ class Engine:
         except LunoraError as error:
             refused = replace(job, id=self._mint_id(), incarnation=self._mint_id())
             self._inserting.insert(refused, now, called, numbered=True)
-            self._store.execute(queries.REFUSE, now, error.code, error.message, refused.id)
+            dead = self._store.execute(queries.REFUSE, now, error.code, error.message, refused.id)
+            self._endings.ended(dead, "dead", now)
             self._journal.happened("dead", refused.to_dict(), now, code=error.code)
 
     def _claim(self, now: int) -> list[Dispatch]:
@@ -433,8 +416,3 @@ class Engine:
         dispatches = self._claiming.claim(self._free(open_dispatches), now)
         self._starting += len(dispatches)
         return dispatches
-
-    def _delete(self, jobs: list[Row]) -> int:
-        if jobs:
-            self._store.execute(queries.DELETE_ATTEMPTS, json.dumps([job["id"] for job in jobs]))
-        return len(jobs)

@@ -8,6 +8,7 @@ from typing import Final
 
 from lunorash.errors import LunoraError
 from lunorash.scheduler import queries
+from lunorash.scheduler.endings import Endings
 from lunorash.scheduler.job import NewJob
 from lunorash.scheduler.journal import Journal
 from lunorash.scheduler.pooling import Pooling
@@ -29,12 +30,14 @@ class Inserting:
     Args:
         store: where the rows are.
         pooling: hears of jobs that come.
+        endings: hears of those that are canceled at once.
         journal: hears of them too.
     """
 
-    def __init__(self, store: Store, pooling: Pooling, journal: Journal) -> None:
+    def __init__(self, store: Store, pooling: Pooling, endings: Endings, journal: Journal) -> None:
         self._store = store
         self._pooling = pooling
+        self._endings = endings
         self._journal = journal
 
     def insert(self, job: NewJob, now: int, called: int, *, numbered: bool = False) -> None:
@@ -58,7 +61,16 @@ class Inserting:
         self._pooling.join(job.pool)
         self._journal.scheduled([job], now)
         if self._store.execute(queries.BURIED_AFTER, job.id, called):
-            self._cancel(job.id, now)
+            self.cancel(job.id, now)
+
+    def cancel(self, job_id: str, now: int) -> bool:
+        """Cancel a job that waits; False if there is none."""
+        canceled = self._store.execute(queries.CANCEL_PENDING, now, job_id)
+        for row in canceled:
+            self._pooling.changed(row["pool"])
+            self._journal.happened("canceled", row, now)
+        self._endings.ended(canceled, "canceled", now)
+        return bool(canceled)
 
     def insert_all(self, jobs: Sequence[NewJob], now: int) -> list[LunoraError | None]:
         """Store jobs that are asked for now; what `insert` would raise for one is said of that one.
@@ -67,12 +79,20 @@ class Inserting:
             for each job, in order, None or why it was refused.
         """
         said: list[LunoraError | None] = []
-        for batch in _batches(jobs, now):
+        for batch in _batches(jobs, now, numbered=False):
             if len(batch) == 1:
                 said += [self._attempt(job, now) for job, _ in batch]
             else:
                 said += self._insert_batch(batch, now)
         return said
+
+    def insert_made(self, jobs: Sequence[NewJob], now: int) -> None:
+        """Store jobs that are made by the engine itself, each of them once, whatever it was made twice for."""
+        for batch in _batches(jobs, now, numbered=True):
+            if len(batch) == 1:
+                self.insert(batch[0][0], now, called=now, numbered=True)
+            else:
+                self._insert_batch(batch, now)
 
     def _attempt(self, job: NewJob, now: int) -> LunoraError | None:
         try:
@@ -97,15 +117,11 @@ class Inserting:
             self._pooling.join(pool)
         self._journal.scheduled([job for job, _ in fresh], now)
         for row in self._store.execute(queries.BURIED_AFTER_OF, json.dumps([job.id for job, _ in fresh]), now):
-            self._cancel(row["id"], now)
+            self.cancel(row["id"], now)
         return said
 
-    def _cancel(self, job_id: str, now: int) -> None:
-        for row in self._store.execute(queries.CANCEL_PENDING, now, job_id):
-            self._journal.happened("canceled", row, now)
 
-
-def _batches(jobs: Sequence[NewJob], now: int) -> Iterator[_Batch]:
+def _batches(jobs: Sequence[NewJob], now: int, *, numbered: bool) -> Iterator[_Batch]:
     """Jobs in order with their columns as text, as many at a time as one statement carries.
 
     By itself is what is larger than that, and what may hold a null character: SQLite ends a text of JSON's there.
@@ -113,7 +129,7 @@ def _batches(jobs: Sequence[NewJob], now: int) -> Iterator[_Batch]:
     batch: _Batch = []
     size = 0
     for job in jobs:
-        text = _ENCODER.encode(_columns(job, now, numbered=False))
+        text = _ENCODER.encode(_columns(job, now, numbered=numbered))
         own = _STATEMENT_BYTES if "\\u0000" in text else len(text.encode()) + 1
         if batch and size + own > _STATEMENT_BYTES:
             yield batch
@@ -144,6 +160,9 @@ def _columns(job: NewJob, now: int, *, numbered: bool) -> tuple[Value, ...]:
         len(job.args.encode()),
         int(numbered),
         job.traceparent,
+        job.expires_at,
+        job.tags,
+        job.on_complete,
     )
 
 

@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from lunorash.refs import Kind
 
-__all__ = ["Attempt", "Dispatch", "NewJob", "OutboxRow", "Outcome", "Result", "State"]
+__all__ = ["Attempt", "AttemptOutcome", "Dispatch", "Ending", "NewJob", "OutboxRow", "Outcome", "Result", "State"]
 
-State = Literal["pending", "running", "succeeded", "dead", "canceled"]
+State = Literal["pending", "running", "succeeded", "dead", "canceled", "expired"]
+
+Ending = Literal["succeeded", "dead", "canceled", "expired"]
+"""The states in which a job has come to rest."""
 
 Outcome = Literal["ok", "failed", "unavailable"]
 """What a receiver says of an attempt. ``unavailable``: this deployment does not know the function, or
 refuses its arguments, which may be a deploy in progress."""
+
+
+AttemptOutcome = Literal["failed", "unknown", "unavailable", "never_began"]
+"""What is recorded of an attempt that did not succeed. ``failed``: the function raised, or ran out of time.
+``unknown``: nobody will say how it ended. ``unavailable``: for too long the deployment did not know the function.
+``never_began``: its dispatch did not begin, and it was charged for that."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +33,9 @@ class NewJob:
     numbers, and count against its policy. ``scheduled_for`` is when it was to run then; None for a job that is new, and
     is to run when it is due. ``kind`` is what its function was when it was scheduled, None if that is not known, or if
     it is no function: it decides with whom the job travels, and not how it is run. ``traceparent`` is of whoever asked.
+
+    ``expires_at`` is when it is too late to start it, in epoch milliseconds. ``tags`` and ``on_complete`` are JSON, as
+    they are stored: a list of texts, and ``{"target", "kind"}`` of a function.
     """
 
     id: str
@@ -40,13 +52,21 @@ class NewJob:
     priority: int = 0
     kind: Kind | None = None
     traceparent: str | None = None
+    expires_at: int | None = None
+    tags: str | None = None
+    on_complete: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Its fields, as they travel. `dataclasses.asdict` would copy what is in them too, in ten times the time."""
+        """Its fields, as they travel. `dataclasses.asdict` would copy what is in them too, in ten times the time.
+
+        Those that a SchedulerDO of the release before does not know are left out unless they say something: while a
+        deploy is in progress, what it can do it does.
+        """
         fields = {name: getattr(self, name) for name in self.__slots__}
-        if self.traceparent is None:  # a SchedulerDO of the release before does not know the field
-            del fields["traceparent"]
-        return fields
+        return {name: value for name, value in fields.items() if value is not None or name not in _NEW_FIELDS}
+
+
+_NEW_FIELDS: Final = frozenset({"traceparent", "expires_at", "tags", "on_complete"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +110,7 @@ class Attempt:
     scheduled_for: int
     timeout_ms: int
     shard_key: str | None
+    wants_result: bool = False
     traceparent: str | None = None
 
 
@@ -105,7 +126,18 @@ class Dispatch:
 class Result:
     """What became of one attempt, as the receiver reports it.
 
-    ``shared``: it failed together with others, and perhaps because of one of them.
+    Args:
+        job: its id.
+        attempt: the number of the attempt.
+        outcome: how it ended.
+        retryable: whether another attempt may do better.
+        shared: it failed together with others, and perhaps because of one of them.
+        code: the error's.
+        message: the error's.
+        retry_after_ms: how long to wait at least before another attempt, in milliseconds.
+        traceback: where in the app's code the error came up.
+        result: what the function returned, JSON text; only if the attempt asks for it.
+        result_omitted: whether it returned more than may travel.
     """
 
     job: str
@@ -115,3 +147,7 @@ class Result:
     shared: bool = False
     code: str | None = None
     message: str | None = None
+    retry_after_ms: int | None = None
+    traceback: str | None = None
+    result: str | None = None
+    result_omitted: bool = False

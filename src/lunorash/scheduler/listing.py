@@ -23,6 +23,7 @@ _COUNTED: Final = 10_000
 
 _JOB: Final = """
 id, incarnation, target, args, state, due, scheduled_for, created, retry, timeout_ms, shard_key, pool, priority,
+expires_at, tags, on_complete ->> 'target' AS on_complete,
 attempt AS attempts, charged, redrives, cancel_requested, started, ended, error_code, error_message
 """
 _BY_IDS: Final = f"SELECT {_JOB} FROM jobs WHERE id IN (SELECT value FROM json_each(?))"  # noqa: S608
@@ -63,7 +64,7 @@ def find(store: Store, job_id: str) -> dict[str, Any] | None:
         return None
     failures = store.execute(
         """
-        SELECT number, incarnation, dispatch, started, ended, code, message FROM attempts
+        SELECT number, incarnation, dispatch, started, ended, outcome, code, message, traceback FROM attempts
         WHERE job = ? ORDER BY number DESC LIMIT 20
         """,
         job_id,
@@ -204,5 +205,6 @@ def _record(row: Row) -> dict[str, Any]:
     return {
         **row,
         "retry": json.loads(row["retry"]),
+        "tags": json.loads(row["tags"] or "[]"),
         "cancel_requested": bool(row["cancel_requested"]),
     }

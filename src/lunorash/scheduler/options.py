@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from lunorash.errors import LunoraError, shown
+from lunorash.refs import FunctionReference, target_text
 from lunorash.scheduler.ids import check_id
 from lunorash.scheduler.pool import check_pool_name, check_priority
 from lunorash.scheduler.retry import RetryPolicy
 
-__all__ = ["DEFAULT_TIMEOUT_MS", "MAX_INSTANT_MS", "Delay", "Instant", "RunOptions", "delay_ms", "instant_ms"]
+__all__ = [
+    "DEFAULT_TIMEOUT_MS",
+    "MAX_INSTANT_MS",
+    "MAX_TAG",
+    "MAX_TAGS",
+    "Delay",
+    "Instant",
+    "RunOptions",
+    "delay_ms",
+    "instant_ms",
+]
 
 MAX_INSTANT_MS: Final = 999_999_999_999_999
 """The latest instant a job can be due: the largest epoch time of 15 digits, in the year 33658."""
@@ -20,6 +32,11 @@ MAX_INSTANT_MS: Final = 999_999_999_999_999
 DEFAULT_TIMEOUT_MS: Final = 10 * 60 * 1000
 _MAX_TIMEOUT_MS: Final = 24 * 60 * 60 * 1000
 _MAX_SHARD_KEY: Final = 256
+MAX_TAGS: Final = 10
+"""How many tags a job may have."""
+
+MAX_TAG: Final = 64
+"""How long each of them may be, in characters."""
 
 Delay = int | float | timedelta
 """A delay: milliseconds, or a `timedelta`."""
@@ -43,6 +60,12 @@ class RunOptions:
             see `lunorash.scheduler.create_workpool`.
         priority: which jobs of its pool it goes before, -10 to 10: a step is worth a minute of waiting. Only for jobs
             of a pool.
+        expires_at: when it is too late to be useful, epoch milliseconds or a `datetime` with a time zone, after it is
+            due: from then on it is not started any more, and its state is ``"expired"``. What runs goes on. None for
+            never.
+        tags: words to find it by, at most 10 different ones of 1 to 64 characters.
+        on_complete: a mutation or an action, a reference or its path, that is called once for each of its endings with
+            a `lunorash.scheduler.Completion`, as a job of its own. A mutation runs on the job's shard.
 
     Raises:
         LunoraError: ``INVALID_SCHEDULE_ID`` or ``INVALID_INPUT``, naming the field and its rule.
@@ -58,13 +81,16 @@ class RunOptions:
     timeout: Delay | None = None
     pool: str | None = None
     priority: int = 0
+    expires_at: Instant | None = None
+    tags: Sequence[str] = ()
+    on_complete: FunctionReference[Any] | str | None = None
 
     def __post_init__(self) -> None:
         if self.id is not None:
             check_id(self.id)
         if self.retry is not None and not isinstance(self.retry, RetryPolicy):
             raise LunoraError("INVALID_INPUT", f"retry is {shown(self.retry)}; it must be a RetryPolicy")
-        if self.shard_key is not None and not _is_shard_key(self.shard_key):
+        if self.shard_key is not None and not _is_text(self.shard_key, _MAX_SHARD_KEY):
             raise LunoraError(
                 "INVALID_INPUT",
                 f"shard_key is {shown(self.shard_key)}; it must be a string of 1 to {_MAX_SHARD_KEY} characters",
@@ -72,6 +98,10 @@ class RunOptions:
         if self.pool is not None:
             check_pool_name(self.pool)
         check_priority(self.priority)
+        object.__setattr__(self, "tags", _check_tags(self.tags))
+        self.expires_ms  # noqa: B018 - likewise
+        if self.on_complete is not None:
+            _check_on_complete(self.on_complete)
         self.timeout_ms  # noqa: B018 - a bad timeout is refused here, not when the job is scheduled
 
     @property
@@ -85,6 +115,40 @@ class RunOptions:
                 "INVALID_INPUT", f"timeout is {shown(self.timeout)}; an attempt may take from 1 ms to 24 h"
             )
         return timeout
+
+    @property
+    def expires_ms(self) -> int | None:
+        """When it is too late to start it, in epoch milliseconds; None for never."""
+        try:
+            return None if self.expires_at is None else instant_ms(self.expires_at)
+        except LunoraError as error:
+            raise LunoraError("INVALID_INPUT", f"expires_at: {error.message}") from None
+
+
+def _check_tags(tags: Any) -> tuple[str, ...]:
+    """The tags, sorted, none of them twice."""
+    if isinstance(tags, str) or not isinstance(tags, Sequence | Set):
+        raise LunoraError("INVALID_INPUT", f"tags is {shown(tags)}; it must be a list of words, such as ['nightly']")
+    for tag in tags:
+        if not _is_text(tag, MAX_TAG):
+            raise LunoraError("INVALID_INPUT", f"tags has {shown(tag)}; a tag is a string of 1 to {MAX_TAG} characters")
+    if len(set(tags)) > MAX_TAGS:
+        raise LunoraError("INVALID_INPUT", f"there are {len(set(tags))} tags; a job may have {MAX_TAGS}")
+    return tuple(sorted(set(tags)))
+
+
+def _check_on_complete(target: Any) -> None:
+    kind = target.kind if isinstance(target, FunctionReference) else None
+    if not isinstance(target, FunctionReference | str) or kind == "query":
+        raise LunoraError(
+            "INVALID_INPUT",
+            f"on_complete is {shown(target)}; it must be a mutation or an action: a reference, or its path, such as "
+            '"billing:charged"',
+        )
+    try:
+        target_text(target)
+    except LunoraError as error:
+        raise LunoraError("INVALID_INPUT", f"on_complete: {error.message}") from None
 
 
 def delay_ms(delay: Any, *, now: int) -> int:
@@ -151,8 +215,8 @@ def _round_up(value: timedelta) -> int:
     return -(value // timedelta(milliseconds=-1))
 
 
-def _is_shard_key(value: object) -> bool:
-    if not isinstance(value, str) or not 1 <= len(value) <= _MAX_SHARD_KEY:
+def _is_text(value: object, longest: int) -> bool:
+    if not isinstance(value, str) or not 1 <= len(value) <= longest:
         return False
     return not any("\ud800" <= character <= "\udfff" for character in value)  # half a pair is no UTF-8
 

@@ -22,6 +22,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from lunorash.codec import MAX_ENVELOPE_DEPTH, decode_json
 from lunorash.contexts import Job
 from lunorash.errors import LunoraError
+from lunorash.incident import MAX_TRACE
 from lunorash.scheduler.job import Attempt, Dispatch, Outcome, Result
 
 __all__ = [
@@ -50,6 +51,7 @@ ANSWER_TYPE: Final = "application/x-ndjson"
 """The content type of an answer; anything else comes from somebody else."""
 VERSION: Final = 1
 MAX_LINE: Final = 1024 * 1024
+_LINE_FILLED: Final = MAX_LINE // 2  # from where on another line is begun; no result is longer than the rest
 MAX_CODE: Final = 100
 MAX_MESSAGE: Final = 2_000
 """The longest error text that is kept of an attempt, in characters."""
@@ -72,6 +74,7 @@ class ReceivedAttempt(_Wire):
     timeout_ms: int
     shard_key: str | None = None
     redrives: int = 0
+    wants_result: bool = False
     traceparent: str | None = None
 
     def as_job(self) -> Job:
@@ -95,6 +98,8 @@ class DispatchBody(_Wire):
 
 
 class _WireResult(_Wire):
+    # what is new has a default, and what is not known is passed over: while a deploy is in progress, either end may be
+    # of the release before
     job: str
     attempt: int
     outcome: Outcome
@@ -102,6 +107,10 @@ class _WireResult(_Wire):
     shared: bool = False
     code: str | None = None
     message: str | None = None
+    retry_after_ms: int | None = None
+    traceback: str | None = None
+    result: str | None = None
+    result_omitted: bool = False
 
 
 class Results(_Wire):
@@ -153,6 +162,8 @@ def _encode_attempt(attempt: Attempt) -> str:
         "shard_key": attempt.shard_key,
         "redrives": attempt.redrives,
     }
+    if attempt.wants_result:
+        fields["wants_result"] = True
     if attempt.traceparent is not None:
         fields["traceparent"] = attempt.traceparent
     return f'{json.dumps(fields)[:-1]}, "args": {attempt.args}}}'
@@ -178,20 +189,37 @@ def read_dispatch(body: bytes) -> DispatchBody:
 
 
 def encode_results(results: Iterable[Result]) -> bytes:
-    """One line with the outcome of every attempt that is ready."""
-    wire = [
-        {
-            "job": result.job,
-            "attempt": result.attempt,
-            "outcome": result.outcome,
-            "retryable": result.retryable,
-            "shared": result.shared,
-            "code": text_of(result.code, MAX_CODE),
-            "message": text_of(result.message, MAX_MESSAGE),
-        }
-        for result in results
-    ]
-    return json.dumps({"type": "results", "results": wire}).encode() + b"\n"
+    """The outcome of every attempt that is ready: one line, or several if it would be too long for one."""
+    lines: list[list[str]] = []
+    size = _LINE_FILLED
+    for result in results:
+        text = json.dumps(_wire(result))
+        if size + len(text) > _LINE_FILLED:
+            lines.append([])
+            size = 0
+        lines[-1].append(text)
+        size += len(text)
+    return "".join(f'{{"type": "results", "results": [{", ".join(line)}]}}\n' for line in lines).encode()
+
+
+def _wire(result: Result) -> dict[str, Any]:
+    """What is said of one attempt; nothing of what does not apply."""
+    said: dict[str, Any] = {"job": result.job, "attempt": result.attempt, "outcome": result.outcome}
+    if result.outcome == "ok":
+        if result.result is not None:
+            said["result"] = result.result
+        if result.result_omitted:
+            said["result_omitted"] = True
+        return said
+    return {
+        **said,
+        "retryable": result.retryable,
+        "shared": result.shared,
+        "code": text_of(result.code, MAX_CODE),
+        "message": text_of(result.message, MAX_MESSAGE),
+        "retry_after_ms": result.retry_after_ms,
+        "traceback": text_of(result.traceback, MAX_TRACE),
+    }
 
 
 def text_of(value: object, limit: int) -> str | None:

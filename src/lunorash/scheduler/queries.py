@@ -10,27 +10,32 @@ from typing import Final
 
 # -- schedule, cancel, redrive, drop ---------------------------------------------------------------------
 
+# Whether somebody is to hear of its ending. Not by IS NOT NULL: SQLite 3.40 answers 1, whatever the column holds, to an
+# UPDATE of a table without rowids.
+_COMPLETES: Final = "typeof(on_complete) = 'text' AS completes"
+
 HOLDER_OF_ID: Final = "SELECT scheduled_as, state FROM jobs WHERE id = ?"
 
-_NEW: Final = [f"json_extract(value, '$[{number}]')" for number in range(17)]
+_NEW: Final = [f"json_extract(value, '$[{number}]')" for number in range(20)]
 
 INSERT: Final = """
 INSERT INTO jobs
     (id, incarnation, scheduled_as, target, args, state, due, scheduled_for, created, retry, timeout_ms, shard_key,
-     attempt, charged, pool, priority, kind, size, numbered, traceparent)
+     attempt, charged, pool, priority, kind, size, numbered, traceparent, expires_at, tags, on_complete)
 VALUES
-    (?1, ?2, ?2, ?3, ?4, 'pending', ?5, coalesce(?11, ?5), ?6, ?7, ?8, ?9, ?10, ?10, ?12, ?13, ?14, ?15, ?16, ?17)
+    (?1, ?2, ?2, ?3, ?4, 'pending', ?5, coalesce(?11, ?5), ?6, ?7, ?8, ?9, ?10, ?10, ?12, ?13, ?14, ?15, ?16, ?17, ?18,
+     ?19, ?20)
 """
 
 # The same for a JSON list of lists of its parameters.
 INSERT_ALL: Final = f"""
 INSERT INTO jobs
     (id, incarnation, scheduled_as, target, args, state, due, scheduled_for, created, retry, timeout_ms, shard_key,
-     attempt, charged, pool, priority, kind, size, numbered, traceparent)
+     attempt, charged, pool, priority, kind, size, numbered, traceparent, expires_at, tags, on_complete)
 SELECT
     {_NEW[0]}, {_NEW[1]}, {_NEW[1]}, {_NEW[2]}, {_NEW[3]}, 'pending', {_NEW[4]}, coalesce({_NEW[10]}, {_NEW[4]}),
     {_NEW[5]}, {_NEW[6]}, {_NEW[7]}, {_NEW[8]}, {_NEW[9]}, {_NEW[9]}, {_NEW[11]}, {_NEW[12]},
-    {_NEW[13]}, {_NEW[14]}, {_NEW[15]}, {_NEW[16]}
+    {_NEW[13]}, {_NEW[14]}, {_NEW[15]}, {_NEW[16]}, {_NEW[17]}, {_NEW[18]}, {_NEW[19]}
 FROM json_each(?)
 """  # noqa: S608 - only constants are pasted
 
@@ -38,10 +43,10 @@ HOLDERS_OF_IDS: Final = """
 SELECT id, scheduled_as, state FROM jobs WHERE id IN (SELECT value FROM json_each(?))
 """
 
-CANCEL_PENDING: Final = """
+CANCEL_PENDING: Final = f"""
 UPDATE jobs SET state = 'canceled', ended = ?, dispatch = NULL WHERE id = ? AND state = 'pending'
-RETURNING id, incarnation, target, pool, traceparent
-"""
+RETURNING id, incarnation, target, pool, traceparent, {_COMPLETES}
+"""  # noqa: S608
 
 REQUEST_CANCEL: Final = "UPDATE jobs SET cancel_requested = 1 WHERE id = ? AND state = 'running' RETURNING id"
 
@@ -63,10 +68,11 @@ DELETE FROM jobs WHERE id = ? AND state = 'dead' RETURNING id, incarnation, targ
 
 # -- the same to many, by a JSON list of their ids -------------------------------------------------------
 
-CANCEL_ALL_PENDING: Final = """
+CANCEL_ALL_PENDING: Final = f"""
 UPDATE jobs SET state = 'canceled', ended = ?, dispatch = NULL
 WHERE id IN (SELECT value FROM json_each(?)) AND state = 'pending'
-"""
+RETURNING id, {_COMPLETES}
+"""  # noqa: S608
 
 REQUEST_ALL_CANCELS: Final = """
 UPDATE jobs SET cancel_requested = 1 WHERE id IN (SELECT value FROM json_each(?)) AND state = 'running'
@@ -100,9 +106,10 @@ PRUNE_TOMBSTONES: Final = """
 DELETE FROM tombstones WHERE id IN (SELECT id FROM tombstones WHERE called <= ? ORDER BY called LIMIT ?)
 """
 
-REFUSE: Final = """
-UPDATE jobs SET state = 'dead', ended = ?, error_code = ?, error_message = ? WHERE id = ?
-"""
+REFUSE: Final = f"""
+UPDATE jobs SET state = 'dead', ended = ?, error_code = ?, error_message = ? WHERE id = ? AND state = 'pending'
+RETURNING id, {_COMPLETES}
+"""  # noqa: S608
 
 # -- claim -----------------------------------------------------------------------------------------------
 
@@ -110,7 +117,7 @@ UPDATE jobs SET state = 'dead', ended = ?, error_code = ?, error_message = ? WHE
 # how it ended last time, if its dispatch did not begin or was cut off again and again, and if no attempt is left after
 # this one: so nobody dies of a neighbour.
 _WAITING: Final = """
-id, due, priority, pool, kind, shard_key, coalesce(size, 1000000) AS size, suspected, refunded_at,
+id, due, priority, pool, kind, shard_key, coalesce(size, 1000000) AS size, suspected, refunded_at, expires_at,
 alone OR refunded_at IS NOT NULL OR cut_offs > 1 OR charged >= retry ->> 'max_attempts' AS lone
 """
 
@@ -118,13 +125,20 @@ DUE: Final = f"""
 SELECT {_WAITING} FROM jobs WHERE state = 'pending' AND pool IS NULL AND due <= ? ORDER BY due, id LIMIT ?
 """  # noqa: S608 - only constants are pasted
 
-CLAIM: Final = """
+CLAIM: Final = f"""
 UPDATE jobs
 SET state = 'running', dispatch = ?, attempt = attempt + 1, charged = charged + 1, started = ?
 WHERE id IN (SELECT value FROM json_each(?))
 RETURNING id, incarnation, attempt, charged, retry, redrives, target, args, due, scheduled_for, timeout_ms, shard_key,
-    pool, traceparent
-"""
+    pool, traceparent, {_COMPLETES}
+"""  # noqa: S608
+
+# What of those that may start has come too late.
+EXPIRE: Final = f"""
+UPDATE jobs SET state = 'expired', ended = ?, dispatch = NULL, error_code = ?, error_message = ?
+WHERE id IN (SELECT value FROM json_each(?)) AND state = 'pending'
+RETURNING id, incarnation, target, pool, traceparent, {_COMPLETES}
+"""  # noqa: S608
 
 OPEN_DISPATCH: Final = "INSERT INTO dispatches (id, origin, opened, lease, jobs) VALUES (?, ?, ?, ?, ?)"
 
@@ -205,9 +219,10 @@ CLOSE_EXPIRED: Final = "DELETE FROM dispatches WHERE lease <= ? RETURNING *"
 # -- what becomes of an attempt --------------------------------------------------------------------------
 
 # What is needed to judge how an attempt ended: all of the row but its arguments.
-_JUDGED: Final = """
+_JUDGED: Final = f"""
 jobs.id, incarnation, state, due, created, retry, attempt, charged, dispatch, cancel_requested, alone, cut_offs,
-refunded_at, unavailable_since, started, error_message, pool, numbered, target, traceparent
+refunded_at, unavailable_since, started, error_message, pool, numbered, target, traceparent, expires_at,
+{_COMPLETES}
 """
 
 AWAITING: Final = f"""
@@ -223,7 +238,11 @@ WHERE jobs.state = 'running' AND jobs.dispatch = ?
 
 SUSPECT: Final = f"SELECT {_JUDGED} FROM jobs WHERE id = ?"  # noqa: S608
 
-RECORD_ATTEMPT: Final = "INSERT OR REPLACE INTO attempts VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+RECORD_ATTEMPT: Final = """
+INSERT OR REPLACE INTO attempts
+    (job, number, incarnation, dispatch, started, ended, outcome, code, message, traceback)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+"""
 
 # The same as an `END_ATTEMPT` for each would do.
 SUCCEED: Final = """
@@ -244,6 +263,13 @@ SET state = ?, due = ?, charged = ?, alone = ?, dispatch = ?, cut_offs = ?, refu
 WHERE id = ?
 """
 
+# What is told of jobs that have ended to the functions that want to hear of it.
+ENDED: Final = """
+SELECT id, incarnation, target, scheduled_for, attempt, tags, shard_key, on_complete, error_code, error_message,
+    traceparent
+FROM jobs WHERE id IN (SELECT value FROM json_each(?))
+"""
+
 # -- when to wake ----------------------------------------------------------------------------------------
 
 OPEN_DISPATCHES: Final = "SELECT count(*) AS open FROM dispatches"
@@ -257,9 +283,11 @@ SELECT
     (SELECT min(ready_at) FROM pools WHERE ready_at IS NOT NULL) AS ready_at,
     (SELECT min(ended) FROM jobs WHERE state = 'succeeded' AND ended IS NOT NULL) AS succeeded,
     (SELECT min(ended) FROM jobs WHERE state = 'canceled' AND ended IS NOT NULL) AS canceled,
+    (SELECT min(ended) FROM jobs WHERE state = 'expired' AND ended IS NOT NULL) AS expired,
     (SELECT min(ended) FROM jobs WHERE state = 'dead' AND ended IS NOT NULL) AS dead,
     (SELECT min(until) FROM remembered) AS remembered,
-    (SELECT min(called) FROM tombstones) AS buried
+    (SELECT min(called) FROM tombstones) AS buried,
+    (SELECT kept FROM history) AS kept
 """
 
 # -- prune -----------------------------------------------------------------------------------------------
@@ -271,10 +299,29 @@ DELETE FROM jobs WHERE id IN (
         UNION ALL
         SELECT id FROM jobs WHERE state = 'canceled' AND ended IS NOT NULL AND ended <= ?2
         UNION ALL
+        SELECT id FROM jobs WHERE state = 'expired' AND ended IS NOT NULL AND ended <= ?2
+        UNION ALL
         SELECT id FROM jobs WHERE state = 'dead' AND ended IS NOT NULL AND ended <= ?3
     ) LIMIT ?4
+) RETURNING id, state
+"""
+
+PRUNE_OLDEST: Final = """
+DELETE FROM jobs WHERE id IN (
+    SELECT id FROM (
+        SELECT id, ended FROM jobs WHERE state = 'succeeded' AND ended IS NOT NULL AND ended <= ?1
+        UNION ALL
+        SELECT id, ended FROM jobs WHERE state = 'canceled' AND ended IS NOT NULL AND ended <= ?1
+        UNION ALL
+        SELECT id, ended FROM jobs WHERE state = 'expired' AND ended IS NOT NULL AND ended <= ?1
+        ORDER BY ended LIMIT ?2
+    )
 ) RETURNING id
 """
+
+HISTORY: Final = "SELECT kept FROM history"
+
+ADD_TO_HISTORY: Final = "UPDATE history SET kept = max(0, kept + ?)"
 
 PRUNE_REMEMBERED: Final = """
 DELETE FROM remembered WHERE (until, first) IN (

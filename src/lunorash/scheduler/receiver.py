@@ -13,6 +13,7 @@ from typing import Any, Final, Generic, Protocol, TypeVar, cast
 
 from lunorash.errors import LunoraError, SharedError, UnavailableError
 from lunorash.scheduler.attempting import attempt
+from lunorash.scheduler.completion import MAX_RESULT_BYTES
 from lunorash.scheduler.deadlines import Deadlines
 from lunorash.scheduler.job import Outcome, Result
 from lunorash.scheduler.protocol import END, HEARTBEAT, ReceivedAttempt, encode_results
@@ -48,8 +49,8 @@ class Together(Protocol):
         """What those have in common that can be in one call; None for what runs by itself."""
         ...
 
-    async def run(self, attempts: Sequence[ReceivedAttempt], /) -> Sequence[LunoraError | None]:
-        """Run attempts that have a key in common; answers for each what it raised, or None."""
+    async def run(self, attempts: Sequence[ReceivedAttempt], /) -> Sequence[object]:
+        """Run attempts that have a key in common; answers for each the `LunoraError` it raised, or what it returned."""
         ...
 
 
@@ -130,24 +131,25 @@ class Receiver(Generic[C]):
         try:
             call = self._runnable.bind(received.target, received.args)
         except LunoraError as error:
-            return [_result(received, error, "unavailable")]
+            return [_failure(received, error, "unavailable")]
         try:
-            await timed(lambda: call(self._context(received)), received.timeout_ms)
+            value = await timed(lambda: call(self._context(received)), received.timeout_ms)
         except LunoraError as error:
-            return [_result(received, error)]
-        return [_result(received, None)]
+            return [_failure(received, error)]
+        return [_success(received, value)]
 
     async def _run_together(self, company: list[ReceivedAttempt], timed: Timed) -> list[Result]:
         together = cast("Together", self._together)
         try:
-            answers = cast(
-                "Sequence[LunoraError | None]", await timed(lambda: together.run(company), company[0].timeout_ms)
-            )
+            answers = cast("Sequence[object]", await timed(lambda: together.run(company), company[0].timeout_ms))
         except LunoraError as error:
             # whose fault it is that there was no time is not known
             shared = error.code == "ATTEMPT_TIMED_OUT" and len(company) > 1
             answers = [SharedError.of(error) if shared else error for _ in company]
-        return [_result(received, error) for received, error in zip(company, answers, strict=True)]
+        return [
+            _failure(received, answer) if isinstance(answer, LunoraError) else _success(received, answer)
+            for received, answer in zip(company, answers, strict=True)
+        ]
 
 
 class _Running:
@@ -201,16 +203,37 @@ def _start(body: Coroutine[Any, Any, list[Result]]) -> asyncio.Task[list[Result]
     return asyncio.create_task(body)
 
 
-def _result(received: ReceivedAttempt, error: LunoraError | None, outcome: Outcome | None = None) -> Result:
-    if error is None:
+def _success(received: ReceivedAttempt, value: object) -> Result:
+    if not received.wants_result or not isinstance(value, str):
         return Result(job=received.job, attempt=received.number, outcome="ok")
+    fits = _can_travel(value)
+    return Result(
+        job=received.job,
+        attempt=received.number,
+        outcome="ok",
+        result=value if fits else None,
+        result_omitted=not fits,
+    )
+
+
+def _failure(received: ReceivedAttempt, error: LunoraError, outcome: Outcome | None = None) -> Result:
     if outcome is None:
         outcome = "unavailable" if isinstance(error, UnavailableError) else "failed"
     return Result(
         job=received.job,
         attempt=received.number,
         outcome=outcome,
+        retryable=bool(error.retryable),
         shared=isinstance(error, SharedError),
         code=error.code,
         message=error.message,
+        retry_after_ms=error.retry_after_ms,
+        traceback=error.trace,
     )
+
+
+def _can_travel(result: str) -> bool:
+    try:
+        return len(result.encode()) <= MAX_RESULT_BYTES
+    except UnicodeEncodeError:  # half a surrogate pair would spoil the whole line
+        return False

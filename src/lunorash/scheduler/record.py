@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, fields
 from typing import Any
 
 from lunorash.codec import decode_json
-from lunorash.scheduler.job import State
+from lunorash.scheduler.job import AttemptOutcome, State
 from lunorash.scheduler.retry import RetryPolicy
 
 __all__ = ["DeadGroup", "DeadGroups", "Failure", "JobCount", "JobRecord", "Page"]
@@ -14,7 +15,19 @@ __all__ = ["DeadGroup", "DeadGroups", "Failure", "JobCount", "JobRecord", "Page"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """An attempt that counted and did not succeed. Times are epoch milliseconds."""
+    """An attempt that counted and did not succeed. Times are epoch milliseconds.
+
+    Args:
+        number: its number.
+        incarnation: the job's incarnation then.
+        dispatch: the id of the dispatch that carried it.
+        started: when it was sent.
+        ended: when it was settled.
+        outcome: ``"failed"``, ``"unknown"``, ``"unavailable"`` or ``"never_began"``.
+        code: of its error.
+        message: of its error, at most 2,000 characters.
+        traceback: where in the app's code the error came up, without any values; None if that is not known.
+    """
 
     number: int
     incarnation: str
@@ -23,6 +36,13 @@ class Failure:
     ended: int
     code: str
     message: str
+    outcome: AttemptOutcome = "failed"
+    traceback: str | None = None
+
+    @classmethod
+    def from_dict(cls, failure: dict[str, Any]) -> Failure:
+        """Read an attempt as the SchedulerDO answers it. Fields of a newer release are passed over."""
+        return cls(**{field.name: failure[field.name] for field in fields(cls) if field.name in failure})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +54,7 @@ class JobRecord:
         incarnation: changes with each retry by hand.
         target: the path of its function.
         args: its arguments.
-        state: ``"pending"``, ``"running"``, ``"succeeded"``, ``"dead"`` or ``"canceled"``.
+        state: ``"pending"``, ``"running"``, ``"succeeded"``, ``"dead"``, ``"canceled"`` or ``"expired"``.
         due: when its next attempt is due, or its last was.
         scheduled_for: when it was to run first.
         created: when it was scheduled.
@@ -43,6 +63,9 @@ class JobRecord:
         shard_key: the shard it runs on.
         pool: the workpool that it runs in, if any.
         priority: which jobs of its pool it goes before.
+        expires_at: when it is too late to start it; None for never.
+        tags: its tags.
+        on_complete: the path of the function that is called when it ends.
         attempts: how often it was tried.
         charged: how many of them count against its policy.
         redrives: how often it was retried by hand.
@@ -67,6 +90,9 @@ class JobRecord:
     shard_key: str | None
     pool: str | None = None
     priority: int = 0
+    expires_at: int | None = None
+    tags: tuple[str, ...] = ()
+    on_complete: str | None = None
     attempts: int
     charged: int
     redrives: int
@@ -84,7 +110,8 @@ class JobRecord:
         values = {name: value for name, value in record.items() if name in known}
         values["args"] = decode_json(record["args"], what="the stored arguments")
         values["retry"] = RetryPolicy.from_dict(record["retry"])
-        values["failures"] = tuple(Failure(**failure) for failure in record.get("failures", ()))
+        values["tags"] = tuple(record.get("tags", ()))
+        values["failures"] = tuple(Failure.from_dict(failure) for failure in record.get("failures", ()))
         return cls(**values)
 
     @classmethod
@@ -109,6 +136,9 @@ class JobRecord:
             shard_key=job["shard_key"],
             pool=job.get("pool"),
             priority=job.get("priority", 0),
+            expires_at=job.get("expires_at"),
+            tags=tuple(json.loads(job.get("tags") or "[]")),
+            on_complete=json.loads(job.get("on_complete") or "{}").get("target"),
             attempts=0,
             charged=0,
             redrives=0,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, get_args
 
 from lunorash.errors import LunoraError, shown
+from lunorash.retrying import MAX_RETRY_AFTER_MS
 
 __all__ = ["DEFAULT_RETRY", "MAX_DELAY_MS", "MAX_HORIZON_MS", "Backoff", "RetryPolicy"]
 
@@ -81,6 +82,24 @@ class RetryPolicy:
             delay = self.base_ms * 2 ** min(retry - 1, cap.bit_length())
         delay = min(delay, cap)
         return max(1, delay - int(delay * self.jitter * random()))
+
+    def delay_after_ms(self, retry: int, retry_after_ms: int | None, *, random: Callable[[], float]) -> int:
+        """The same, but no less than was asked for: jitter then only adds to it.
+
+        Args:
+            retry: which retry this is, from 1.
+            retry_after_ms: what was asked for, of which at most `MAX_RETRY_AFTER_MS` count; None for nothing.
+            random: a source of numbers in [0, 1).
+
+        Example:
+            >>> RetryPolicy(base_ms=1_000, jitter=0.5).delay_after_ms(1, 60_000, random=lambda: 0.5)
+            75000
+        """
+        delay = self.delay_ms(retry, random=random)
+        if retry_after_ms is None:
+            return delay
+        asked = max(0, min(retry_after_ms, MAX_RETRY_AFTER_MS))
+        return max(delay, asked + int(asked * self.jitter * random()))
 
     def to_dict(self) -> dict[str, Any]:
         """The policy as it is stored and sent."""

@@ -149,7 +149,76 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
         ) STRICT
         """,
     ),
-    ("ALTER TABLE jobs ADD COLUMN tags TEXT",),  # JSON list; null = none
+    (
+        # A job may expire: the states are a check of the table, which SQLite only changes by making it anew. Columns
+        # that are new: expires_at, tags, on_complete.
+        """
+        CREATE TABLE jobs_with_outcomes (
+            id                TEXT PRIMARY KEY,
+            incarnation       TEXT NOT NULL,
+            scheduled_as      TEXT NOT NULL,
+            target            TEXT NOT NULL,
+            args              TEXT NOT NULL,
+            state             TEXT NOT NULL
+                CHECK (state IN ('pending', 'running', 'succeeded', 'dead', 'canceled', 'expired')),
+            due               INTEGER NOT NULL,
+            scheduled_for     INTEGER NOT NULL,
+            created           INTEGER NOT NULL,
+            retry             TEXT NOT NULL,
+            timeout_ms        INTEGER NOT NULL,
+            shard_key         TEXT,
+            attempt           INTEGER NOT NULL DEFAULT 0,
+            charged           INTEGER NOT NULL DEFAULT 0,
+            redrives          INTEGER NOT NULL DEFAULT 0,
+            dispatch          TEXT,
+            cancel_requested  INTEGER NOT NULL DEFAULT 0,
+            alone             INTEGER NOT NULL DEFAULT 0,
+            cut_offs          INTEGER NOT NULL DEFAULT 0,
+            refunded_at       INTEGER,
+            suspected         INTEGER NOT NULL DEFAULT 0,
+            unavailable_since INTEGER,
+            started           INTEGER,
+            ended             INTEGER,
+            error_code        TEXT,
+            error_message     TEXT,
+            pool              TEXT,
+            priority          INTEGER NOT NULL DEFAULT 0,
+            kind              TEXT,
+            size              INTEGER,
+            numbered          INTEGER NOT NULL DEFAULT 0,
+            traceparent       TEXT,
+            expires_at        INTEGER,  -- epoch ms; from then on it is not started any more
+            tags              TEXT,     -- JSON list of texts, sorted, none twice; null for none
+            on_complete       TEXT      -- JSON of the function to call when it ends, {"target", "kind"}
+        ) STRICT, WITHOUT ROWID
+        """,
+        """
+        INSERT INTO jobs_with_outcomes
+            (id, incarnation, scheduled_as, target, args, state, due, scheduled_for, created, retry, timeout_ms,
+             shard_key, attempt, charged, redrives, dispatch, cancel_requested, alone, cut_offs, refunded_at, suspected,
+             unavailable_since, started, ended, error_code, error_message, pool, priority, kind, size, numbered,
+             traceparent)
+        SELECT
+            id, incarnation, scheduled_as, target, args, state, due, scheduled_for, created, retry, timeout_ms,
+            shard_key, attempt, charged, redrives, dispatch, cancel_requested, alone, cut_offs, refunded_at, suspected,
+            unavailable_since, started, ended, error_code, error_message, pool, priority, kind, size, numbered,
+            traceparent
+        FROM jobs
+        """,
+        "DROP TABLE jobs",
+        "ALTER TABLE jobs_with_outcomes RENAME TO jobs",
+        "CREATE INDEX jobs_due ON jobs (due) WHERE state = 'pending' AND pool IS NULL",
+        "CREATE INDEX jobs_ended ON jobs (state, ended) WHERE ended IS NOT NULL",
+        "CREATE INDEX jobs_pooled ON jobs (pool, state, priority, due) WHERE pool IS NOT NULL AND ended IS NULL",
+        "CREATE INDEX jobs_pooled_due ON jobs (due) WHERE state = 'pending' AND pool IS NOT NULL",
+        "ALTER TABLE attempts ADD COLUMN outcome TEXT NOT NULL DEFAULT 'failed'",
+        "ALTER TABLE attempts ADD COLUMN traceback TEXT",
+        "UPDATE attempts SET outcome = 'unknown' WHERE code = 'OUTCOME_UNKNOWN'",
+        "UPDATE attempts SET outcome = 'never_began' WHERE code = 'NEVER_BEGAN'",
+        # One row: how many jobs are kept as history. Written by every operation in which one ends or is pruned. Kept.
+        "CREATE TABLE history (kept INTEGER NOT NULL) STRICT",
+        "INSERT INTO history SELECT count(*) FROM jobs WHERE ended IS NOT NULL AND state IN ('succeeded', 'canceled')",
+    ),
 )
 """Numbered from 1. Add to the end, never change one that was released."""
 

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 from lunorash.errors import LunoraError, shown
 from lunorash.scheduler.batching import MAX_ACTIONS, MAX_MUTATIONS, BatchSizes
+from lunorash.scheduler.history import DEAD_RETENTION_MS, HISTORY_LIMIT, HISTORY_MS, KNOWN_MS, Retention
 from lunorash.scheduler.journal import LEVELS, Level
 
 __all__ = [
@@ -20,10 +21,10 @@ __all__ = [
     "check_settings",
     "decode_secret",
     "read_batch_sizes",
-    "read_history",
     "read_log",
     "read_loopback",
     "read_origin",
+    "read_retention",
     "read_secrets",
 ]
 
@@ -38,14 +39,14 @@ def check_settings(env: Any) -> None:
     """Refuse to schedule while the deployment's settings would keep the job from running.
 
     Raises:
-        LunoraError: what `read_origin`, `read_secrets`, `read_loopback`, `read_batch_sizes`, `read_history` and
+        LunoraError: what `read_origin`, `read_secrets`, `read_loopback`, `read_batch_sizes`, `read_retention` and
             `read_log` raise.
     """
     read_origin(env)
     read_secrets(env)
     read_loopback(env)
     read_batch_sizes(env)
-    read_history(env)
+    read_retention(env)
     read_log(env)
 
 
@@ -141,19 +142,66 @@ def _size(env: Any, name: str, most: int) -> int:
     return int(text)
 
 
-def read_history(env: Any) -> bool:
-    """Whether jobs that have succeeded are kept for a week to be looked at, ``LUNORA_HISTORY=keep``, the default.
+def read_retention(env: Any) -> Retention:
+    """How long jobs are kept that have come to rest.
 
-    With ``none`` they are deleted as they succeed, which is the cheapest. A job that was scheduled by a direct call is
-    still kept until ten minutes after it, so that the call is recognised if it is repeated.
+    - ``LUNORA_HISTORY``, ``7d`` by default: those that have succeeded, were canceled or have expired. ``off`` deletes
+      those that have succeeded at once, which is the cheapest; one that was scheduled by a direct call is still kept
+      until ten minutes after it, so that the call is recognised if it is repeated.
+    - ``LUNORA_HISTORY_LIMIT``, 100,000 by default: how many of them. Of more the oldest go, none within ten minutes.
+    - ``LUNORA_DEAD_RETENTION``, ``90d`` by default: dead letters.
+
+    A time is a whole number and ``m``, ``h`` or ``d``.
 
     Raises:
-        LunoraError: ``HISTORY_INVALID`` for another word.
+        LunoraError: ``HISTORY_INVALID`` or ``DEAD_RETENTION_INVALID`` with the rule.
     """
-    value = _read(env, "LUNORA_HISTORY") or "keep"
-    if value not in ("keep", "none"):
-        raise LunoraError("HISTORY_INVALID", f"LUNORA_HISTORY is {shown(value)}; it must be keep (the default) or none")
-    return value == "keep"
+    history = _text(env, "LUNORA_HISTORY")
+    if history in _NO_HISTORY:
+        history_ms = 0
+    elif history in {"", "keep"}:
+        history_ms = HISTORY_MS
+    else:
+        history_ms = _time("LUNORA_HISTORY", history, "HISTORY_INVALID", "off, or ")
+    dead = _text(env, "LUNORA_DEAD_RETENTION")
+    limit = _text(env, "LUNORA_HISTORY_LIMIT") or str(HISTORY_LIMIT)
+    if not re.fullmatch(r"[1-9][0-9]{0,6}", limit, re.ASCII) or int(limit) > _MAX_HISTORY_LIMIT:
+        raise LunoraError(
+            "HISTORY_INVALID",
+            f"LUNORA_HISTORY_LIMIT is {shown(limit)}; it must be a whole number from 1 to {_MAX_HISTORY_LIMIT:,}. "
+            "To keep none at all, set LUNORA_HISTORY to off",
+        )
+    return Retention(
+        history_ms=history_ms,
+        history_limit=int(limit),
+        dead_ms=_time("LUNORA_DEAD_RETENTION", dead, "DEAD_RETENTION_INVALID") if dead else DEAD_RETENTION_MS,
+    )
+
+
+_NO_HISTORY: Final = frozenset({"off", "none", "0"})
+_MAX_HISTORY_LIMIT: Final = 1_000_000
+_MAX_DAYS: Final = 3_650
+_UNITS_MS: Final = {"m": 60_000, "h": 3_600_000, "d": 86_400_000}
+
+
+def _time(name: str, text: str, code: str, also: str = "") -> int:
+    found = re.fullmatch(r"([1-9][0-9]{0,8})([mhd])", text, re.ASCII)
+    milliseconds = int(found[1]) * _UNITS_MS[found[2]] if found else 0
+    if not KNOWN_MS <= milliseconds <= _MAX_DAYS * _UNITS_MS["d"]:
+        raise LunoraError(
+            code,
+            f"{name} is {shown(text)}; it must be {also}a time from 10m to {_MAX_DAYS}d, such as 90m, 12h or 30d",
+        )
+    return milliseconds
+
+
+def _text(env: Any, name: str) -> str:
+    """A setting as text: wrangler.jsonc may have it as a number."""
+    given = getattr(env, name, None)
+    if given is None:
+        return ""
+    readable = isinstance(given, str | int) and not isinstance(given, bool)
+    return str(given).strip() if readable else f"a {type(given).__name__}"
 
 
 def read_log(env: Any) -> Level:

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 from lunorash.scheduler import queries
 from lunorash.scheduler.breaker import Breaker
+from lunorash.scheduler.endings import Endings
+from lunorash.scheduler.history import KNOWN_MS, Retention
 from lunorash.scheduler.job import Result
 from lunorash.scheduler.journal import Journal
 from lunorash.scheduler.pooling import Pooling
 from lunorash.scheduler.store import Row, Store
 from lunorash.scheduler.verdict import Event, Failed, NeverBegan, Refused, Succeeded, Unavailable, Verdict, judge
 
-__all__ = ["KNOWN_MS", "PROBE", "Settling"]
+__all__ = ["PROBE", "Settling"]
 
 PROBE: Final = "[]"
 """The jobs of a probe."""
 
-KNOWN_MS: Final = 10 * 60 * 1000
-"""How long a call to schedule is known again without history, should it be repeated."""
+_TOO_LATE: Final = "its expires_at passed before it could be started"
 
 
 class Settling:
@@ -30,27 +31,30 @@ class Settling:
         store: where the rows are.
         breaker: told when an origin does not take what it is sent.
         pooling: told when a job leaves its slot.
+        endings: hears of jobs that come to rest.
         journal: hears how attempts ended.
         random: numbers in [0, 1), for the jitter of retries.
-        history: whether jobs that have succeeded are kept.
+        retention: says whether jobs that have succeeded are kept.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0917 - the parts of the engine
         self,
         store: Store,
         breaker: Breaker,
         pooling: Pooling,
+        endings: Endings,
         journal: Journal,
         random: Callable[[], float],
         *,
-        history: bool,
+        retention: Retention,
     ) -> None:
         self._store = store
         self._breaker = breaker
         self._pooling = pooling
         self._journal = journal
         self._random = random
-        self._history = history
+        self._endings = endings
+        self._history = retention.history_ms > 0
 
     def record(self, dispatch_id: str, results: Sequence[Result], now: int) -> None:
         """A receiver says how attempts ended. Nothing happens to those that nobody waits for any more."""
@@ -95,19 +99,30 @@ class Settling:
 
     def _end(self, ends: Iterable[tuple[Row, Event]], now: int) -> None:
         succeeded: list[Row] = []
+        results: dict[str, Succeeded] = {}
         for job, event in ends:
             verdict = judge(job, event, now=now, random=self._random)
             self._pooling.changed(job["pool"])
             self._journal.ended(job, verdict, now, ran=isinstance(event, Succeeded | Failed))
-            if verdict.state == "succeeded":
+            if verdict.state == "succeeded" and isinstance(event, Succeeded):
                 succeeded.append(job)
+                results[job["id"]] = event
             else:
                 self._write(job, verdict, now)
         if succeeded:
-            self._succeed(succeeded, now)
+            self._succeed(succeeded, results, now)
 
-    def _succeed(self, jobs: Sequence[Row], now: int) -> None:
+    def expire(self, jobs: Sequence[Row], now: int) -> None:
+        """Jobs that may start have come too late for that."""
+        expired = self._store.execute(queries.EXPIRE, now, "JOB_EXPIRED", _TOO_LATE, _ids(jobs))
+        for row in expired:
+            self._pooling.changed(row["pool"])
+            self._journal.happened("expired", row, now, code="JOB_EXPIRED")
+        self._endings.ended(expired, "expired", now)
+
+    def _succeed(self, jobs: Sequence[Row], results: Mapping[str, Succeeded], now: int) -> None:
         """Write all successes together; without history their rows go, unless one is needed to know a call again."""
+        self._endings.ended(jobs, "succeeded", now, kept=self._history, results=results)
         if self._history:
             self._store.execute(queries.SUCCEED, now, _ids(jobs))
             return
@@ -119,12 +134,8 @@ class Settling:
             self._store.execute(queries.SUCCEED, None, _ids(remembered))
             self._store.execute(queries.REMEMBER, now + KNOWN_MS, remembered[0]["id"], _ids(remembered))
         if gone:
-            self.forget(_ids(gone))
-
-    def forget(self, jobs: str) -> None:
-        """Delete jobs, a JSON list of ids, and what is on record of them."""
-        self._store.execute(queries.FORGET, jobs)
-        self._store.execute(queries.DELETE_ATTEMPTS, jobs)
+            self._store.execute(queries.FORGET, _ids(gone))
+            self._store.execute(queries.DELETE_ATTEMPTS, _ids(gone))
 
     def _write(self, job: Row, verdict: Verdict, now: int) -> None:
         if verdict.recorded:
@@ -136,8 +147,10 @@ class Settling:
                 job["dispatch"],
                 job["started"],
                 now,
+                verdict.outcome,
                 verdict.code,
                 verdict.message,
+                verdict.traceback,
             )
         self._store.execute(
             queries.END_ATTEMPT,
@@ -155,6 +168,9 @@ class Settling:
             verdict.message,
             job["id"],
         )
+        match verdict.state:
+            case "dead" | "canceled":
+                self._endings.ended([job], verdict.state, now)
 
 
 def _ids(jobs: Iterable[Row]) -> str:
@@ -163,7 +179,14 @@ def _ids(jobs: Iterable[Row]) -> str:
 
 def _event(result: Result) -> Event:
     if result.outcome == "ok":
-        return Succeeded()
+        return Succeeded(result.result, result.result_omitted)
     if result.outcome == "unavailable":
         return Unavailable(result.code or "FUNCTION_NOT_FOUND", result.message or "")
-    return Failed(result.code or "ATTEMPT_FAILED", result.message or "", result.retryable, result.shared)
+    return Failed(
+        result.code or "ATTEMPT_FAILED",
+        result.message or "",
+        retryable=result.retryable,
+        shared=result.shared,
+        retry_after_ms=result.retry_after_ms,
+        traceback=result.traceback,
+    )

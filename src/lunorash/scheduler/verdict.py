@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
-from lunorash.scheduler.job import State
+from lunorash.scheduler.job import AttemptOutcome, State
 from lunorash.scheduler.retry import RetryPolicy
 from lunorash.scheduler.store import Row
 
@@ -39,20 +39,29 @@ UNAVAILABLE_PATIENCE_MS: Final = 15 * 60 * 1000
 
 @dataclass(frozen=True, slots=True)
 class Succeeded:
-    """The function returned."""
+    """The function returned.
+
+    ``result``: what, as JSON text, if somebody wants to know. ``result_omitted``: it was too large to travel.
+    """
+
+    result: str | None = None
+    result_omitted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Failed:
     """The function raised, or ran out of time.
 
-    ``shared``: it was one of several that failed together, and perhaps because of one of them.
+    ``shared``: it was one of several that failed together, and perhaps because of one of them. ``retry_after_ms``: how
+    long it asks to wait at least. ``traceback``: where in the app's code.
     """
 
     code: str
     message: str
     retryable: bool = True
     shared: bool = False
+    retry_after_ms: int | None = None
+    traceback: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +121,8 @@ class Verdict:
     code: str | None = None
     message: str | None = None
     recorded: bool = False
+    outcome: AttemptOutcome = "failed"
+    traceback: str | None = None
 
     @property
     def ended(self) -> bool:
@@ -124,7 +135,7 @@ def judge(job: Row, event: Event, *, now: int, random: Callable[[], float]) -> V
 
     Args:
         job: its row: ``due``, ``charged``, ``retry``, ``cancel_requested``, ``alone``, ``cut_offs``, ``refunded_at``,
-            ``unavailable_since``.
+            ``unavailable_since``, ``expires_at``.
         event: how its attempt ended.
         now: epoch milliseconds.
         random: numbers in [0, 1), for jitter.
@@ -141,7 +152,12 @@ def judge(job: Row, event: Event, *, now: int, random: Callable[[], float]) -> V
             code=verdict.code,
             message=verdict.message,
             recorded=verdict.recorded,
+            outcome=verdict.outcome,
+            traceback=verdict.traceback,
         )
+    if verdict.state == "pending" and job["expires_at"] is not None:
+        # if it is too late then, it expires at once, and is not waited for
+        return replace(verdict, due=min(verdict.due, job["expires_at"]))
     return verdict
 
 
@@ -150,15 +166,20 @@ def _verdict(job: Row, event: Event, now: int, random: Callable[[], float]) -> V
     match event:
         case Succeeded():
             return Verdict(state="succeeded", due=due, charged=charged)
-        case Failed(code, message, retryable, shared):
-            verdict = _charge(job, now, random, code, message, retryable=retryable)
-            return replace(verdict, alone=shared and verdict.state == "pending")
+        case Failed(code, message):
+            verdict = _charge(
+                job, now, random, code, message, retryable=event.retryable, retry_after_ms=event.retry_after_ms
+            )
+            alone = event.shared and verdict.state == "pending"
+            return replace(verdict, alone=alone, traceback=event.traceback)
         case Unknown(message):
-            return _charge(job, now, random, "OUTCOME_UNKNOWN", message, unknown=True)
+            return _charge(job, now, random, "OUTCOME_UNKNOWN", message, outcome="unknown", unknown=True)
         case Refused(message):
-            return _charge(job, now, random, "NEVER_BEGAN", message, unknown=True, refunded_at=now)
+            return _charge(
+                job, now, random, "NEVER_BEGAN", message, outcome="never_began", unknown=True, refunded_at=now
+            )
         case NeverBegan(message, blamed=False) if job["cut_offs"] >= MAX_CUT_OFFS:
-            charged_for_it = _charge(job, now, random, "NEVER_BEGAN", message, unknown=True)
+            charged_for_it = _charge(job, now, random, "NEVER_BEGAN", message, outcome="never_began", unknown=True)
             return replace(charged_for_it, cut_offs=job["cut_offs"])
         case NeverBegan(message, blamed, proved):
             return Verdict(
@@ -176,7 +197,15 @@ def _verdict(job: Row, event: Event, now: int, random: Callable[[], float]) -> V
         case Unavailable(code, message):
             since: int = now if job["unavailable_since"] is None else job["unavailable_since"]
             if now - since >= UNAVAILABLE_PATIENCE_MS:
-                return Verdict(state="dead", due=due, charged=charged, code=code, message=message, recorded=True)
+                return Verdict(
+                    state="dead",
+                    due=due,
+                    charged=charged,
+                    code=code,
+                    message=message,
+                    recorded=True,
+                    outcome="unavailable",
+                )
             return Verdict(
                 state="pending",
                 due=now + UNAVAILABLE_RETRY_MS,
@@ -194,7 +223,9 @@ def _charge(
     code: str,
     message: str,
     *,
+    outcome: AttemptOutcome = "failed",
     retryable: bool = True,
+    retry_after_ms: int | None = None,
     unknown: bool = False,
     refunded_at: int | None = None,
 ) -> Verdict:
@@ -204,7 +235,7 @@ def _charge(
     again = retryable and charged <= policy.max_attempts
     return Verdict(
         state="pending" if again else "dead",
-        due=now + policy.delay_ms(charged, random=random) if again else job["due"],
+        due=now + policy.delay_after_ms(charged, retry_after_ms, random=random) if again else job["due"],
         charged=charged,
         alone=again and unknown,
         late_success_counts=unknown,
@@ -212,4 +243,5 @@ def _charge(
         code=code,
         message=message,
         recorded=True,
+        outcome=outcome,
     )

@@ -29,7 +29,7 @@ from lunorash.shard.gathering import Gathering
 from lunorash.shard.schema import Migration
 from lunorash.studio.admin import AdminParts, admin_routes
 from lunorash.studio.live_route import LIVE_ROUTE
-from lunorash.studio.metrics_route import METRICS_ROUTES
+from lunorash.studio.metrics_route import METRICS_ROUTE
 from lunorash.studio.page_routes import PAGE_ROUTES
 from lunorash.studio.session_routes import session_routes
 
@@ -240,7 +240,7 @@ class App:
             )
         )
         table: dict[str, dict[str, Handler]] = {}
-        studio = (*PAGE_ROUTES, *session_routes(), LIVE_ROUTE, *METRICS_ROUTES)
+        studio = (*PAGE_ROUTES, *session_routes(), LIVE_ROUTE, METRICS_ROUTE)
         for route in (health, *admin, *studio, dispatch, *api.routes(), *parts.routes):
             table.setdefault(route.path, {})[route.method] = route.handler
         self.routes: Mapping[str, Mapping[str, Handler]] = MappingProxyType(table)

@@ -77,7 +77,8 @@ class Tick:
         )
 
     def again(self, error: LunoraError, now: int, random: Callable[[], float]) -> NewJob | None:
-        """The job that tries it again, after the first wait of its policy; None if it has no policy.
+        """The job that tries it again, after the first wait of its policy, or after what the error asks for; None if it
+        has no policy, or trying again would not help.
 
         The first attempt counts, unless it did not run because this deployment does not know the function: that may
         pass, and is tried every 30 s for a quarter of an hour, as it is with any job.
@@ -88,10 +89,10 @@ class Tick:
             random: numbers in [0, 1), for the jitter.
         """
         policy = self.job.retry
-        if policy is None:
+        if policy is None or not error.retryable:
             return None
         unavailable = isinstance(error, UnavailableError)
-        wait = UNAVAILABLE_RETRY_MS if unavailable else policy.delay_ms(1, random=random)
+        wait = UNAVAILABLE_RETRY_MS if unavailable else policy.delay_after_ms(1, error.retry_after_ms, random=random)
         return NewJob(
             id=self.id,
             incarnation=self.incarnation,

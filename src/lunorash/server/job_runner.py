@@ -11,7 +11,7 @@ from lunorash.errors import LunoraError
 from lunorash.functions import FunctionTable
 from lunorash.scheduler.protocol import ReceivedAttempt
 from lunorash.server.running import FunctionRunner, unknown_function
-from lunorash.shard.client import UnexpectedError
+from lunorash.shard.answers import UnexpectedError
 from lunorash.traceparent import tracing
 
 __all__ = ["JobRunner"]
@@ -87,7 +87,7 @@ async def _detailed(attempt: ReceivedAttempt, result: Awaitable[str | None]) -> 
         with tracing(attempt.traceparent):
             return await result
     except UnexpectedError as error:
-        raise LunoraError("ATTEMPT_FAILED", error.detail) from None
+        raise error.told() from None
 
 
 def instance_id(attempt: ReceivedAttempt) -> str:

@@ -67,7 +67,11 @@ class _Failure:
 
     target: str
     code: object
+    retry_after_ms: int | None = None
 
+
+_MAX_WAIT_S: Final = 24 * 60 * 60
+"""A queue keeps a message back no longer."""
 
 _STUBBORN: Final = _Failure("a function that goes on although it was cancelled", "ATTEMPT_TIMED_OUT")
 
@@ -139,7 +143,7 @@ class QueueConsumer:
             if inspect.isawaitable(value):
                 await value
         except LunoraError as error:
-            return _Failure(message.target, error.code)
+            return _Failure(message.target, error.code, error.retry_after_ms)
         except BaseException as error:  # noqa: BLE001 - whatever it is, it ends this call and no other
             if isinstance(error, asyncio.CancelledError) and stopping.is_set():
                 return _Failure(message.target, "ATTEMPT_TIMED_OUT")
@@ -147,7 +151,9 @@ class QueueConsumer:
         return None
 
     def _settle(self, delivery: Delivery, problem: _Failure | _Stray | None) -> None:
-        wait_s = -(-BACKOFF.delay_ms(max(1, delivery.attempts), random=self._random) // 1000)
+        asked = problem.retry_after_ms if isinstance(problem, _Failure) else None
+        wait_s = -(-BACKOFF.delay_after_ms(max(1, delivery.attempts), asked, random=self._random) // 1000)
+        wait_s = min(wait_s, _MAX_WAIT_S)
         if problem is None:
             delivery.ack()
         elif isinstance(problem, _Stray):

@@ -22,6 +22,7 @@ class ShardCall:
         args: its arguments, JSON text.
         auth: who calls.
         job: the job it runs for, if any: its effects then happen once.
+        wants_result: whether its result is wanted, of a mutation that is called together with others.
         traceparent: of the request or the attempt that it is part of, if any.
     """
 
@@ -29,6 +30,7 @@ class ShardCall:
     args: str
     auth: Auth
     job: Job | None = None
+    wants_result: bool = False
     traceparent: str | None = None
 
     def to_text(self) -> str:
@@ -58,6 +60,7 @@ class ShardCall:
             "user_id": self.auth.user_id,
             "claims": dict(self.auth.claims),
             "job": None if self.job is None else self.job.to_dict(),
+            "wants_result": self.wants_result,
             "traceparent": self.traceparent,
         }
 
@@ -69,5 +72,6 @@ class ShardCall:
             args=fields["args"],
             auth=Auth(user_id=fields["user_id"], claims=fields["claims"]),
             job=None if job is None else Job(**job, traceparent=traceparent),
+            wants_result=fields.get("wants_result", False),
             traceparent=traceparent,
         )

@@ -10,8 +10,9 @@ from typing import Any
 
 from lunorash.codec import decode_json
 from lunorash.crons.runs import CronRun
-from lunorash.errors import LunoraError, UnavailableError
+from lunorash.errors import LunoraError
 from lunorash.scheduler.object_stub import object_stub
+from lunorash.shard.answers import raised_by
 from lunorash.shard.calls import ShardCall
 
 __all__ = ["Shards"]
@@ -39,24 +40,27 @@ class Shards:
         result: str = await self._call("mutate", call.to_text(), shard_key)
         return result
 
-    async def mutate_many(self, calls: Sequence[ShardCall], shard_key: str | None = None) -> list[LunoraError | None]:
+    async def mutate_many(
+        self, calls: Sequence[ShardCall], shard_key: str | None = None
+    ) -> list[LunoraError | str | None]:
         """Run mutations of jobs for their effects, in one call to their shard, each in a transaction of its own.
 
         A mutation that asks the SchedulerDO something is then run by a call of its own, beside its like.
 
         Returns:
-            for each what it raised; None if it has had its effect.
+            for each what it raised, or its result as JSON text if that is wanted and the call says so; None if it has
+            had its effect. Of a result that is too large to be passed on comes the beginning, which is too large too.
 
         Raises:
             LunoraError: ``SHARD_UNAVAILABLE`` when there is no answer, for whatever reason.
         """
 
-        async def alone(call: ShardCall) -> LunoraError | None:
+        async def alone(call: ShardCall) -> LunoraError | str | None:
             try:
-                await self.mutate(call, shard_key)
+                result = await self.mutate(call, shard_key)
             except LunoraError as error:
                 return error
-            return None
+            return result if call.wants_result else None
 
         if len(calls) == 1:
             return [await alone(calls[0])]
@@ -65,7 +69,7 @@ class Shards:
             raise LunoraError("SHARD_UNAVAILABLE", f"the shard answered {len(answers)} of {len(calls)} calls")
         asking = [call for call, answer in zip(calls, answers, strict=True) if "asks" in answer]
         asked = iter(await asyncio.gather(*(alone(call) for call in asking)))
-        return [next(asked) if "asks" in answer else _raised(answer) for answer in answers]
+        return [next(asked) if "asks" in answer else raised_by(answer) or answer.get("result") for answer in answers]
 
     async def hold_cron(self, name: str, holder: str) -> bool:
         """Take or renew the lease of a cron job that must not overlap; False while another run holds it."""
@@ -102,35 +106,11 @@ class Shards:
                 "SHARD_UNAVAILABLE", f"the shard did not answer ({type(error).__name__}); try again"
             ) from error
         answer = decode_json(text, what="the shard's answer")
-        raised = _raised(answer)
+        raised = raised_by(answer)
         if raised is not None:
             raise raised
         return answer["ok"]
 
 
-class UnexpectedError(LunoraError):
-    """An exception nobody expected, raised by a function on a shard. ``detail`` is for whoever may see it."""
-
-    detail: str = ""
-
-    @classmethod
-    def of(cls, answer: dict[str, Any]) -> UnexpectedError:
-        """Read the answer of a shard."""
-        error = cls(answer["error"]["code"], answer["error"]["message"])
-        error.detail = answer["detail"]
-        return error
-
-
 def _runs(rows: list[dict[str, Any]]) -> list[CronRun]:
     return [CronRun(**row) for row in rows]
-
-
-def _raised(answer: dict[str, Any]) -> LunoraError | None:
-    """The error that a shard answers with, if it is one."""
-    if "error" not in answer:
-        return None
-    if "detail" in answer:
-        return UnexpectedError.of(answer)
-    error = answer["error"]
-    kind = UnavailableError if answer["unavailable"] else LunoraError
-    return kind(error["code"], error["message"], status=answer["status"], data=error.get("data"))

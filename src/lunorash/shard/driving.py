@@ -10,17 +10,15 @@ import asyncio
 import inspect
 from collections.abc import Callable, Coroutine, Generator, Iterator
 from contextlib import contextmanager
-from pathlib import PurePath
 from types import FrameType
 from typing import Any, Final
 
 from lunorash.errors import LunoraError
+from lunorash.incident import is_library
 
 __all__ = ["drive"]
 
 _REFUSALS: Final = 5
-_STANDARD_LIBRARY: Final = PurePath(inspect.isawaitable.__code__.co_filename).parent
-_LIBRARIES: Final = frozenset({"lunorash", "python_modules", "site-packages"})
 
 
 class _Refused(BaseException):
@@ -92,15 +90,10 @@ def _place(body: Any) -> str:
     awaited = body
     while awaited is not None:
         inner = getattr(awaited, "cr_frame", None) or getattr(awaited, "gi_frame", None)
-        if inner is not None and not _is_library(inner.f_code.co_filename):
+        if inner is not None and not is_library(inner.f_code.co_filename):
             frame = inner
         awaited = getattr(awaited, "cr_await", None) or getattr(awaited, "gi_yieldfrom", None)
     return "an unknown line" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
-
-
-def _is_library(file: str) -> bool:
-    path = PurePath(file)
-    return path.is_relative_to(_STANDARD_LIBRARY) or not _LIBRARIES.isdisjoint(path.parts)
 
 
 @contextmanager

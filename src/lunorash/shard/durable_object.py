@@ -14,15 +14,15 @@ from workers import DurableObject
 
 from lunorash.codec import decode_json
 from lunorash.crons.runs import CronRun
-from lunorash.errors import LunoraError, UnavailableError
+from lunorash.errors import LunoraError
 from lunorash.functions import FunctionTable
-from lunorash.incident import describe, report, tellable
+from lunorash.incident import describe, report
 from lunorash.scheduler.client import Scheduler, create_scheduler
 from lunorash.scheduler.deadlines import Deadlines
 from lunorash.scheduler.durable_store import DurableStore
 from lunorash.scheduler.retry import RetryPolicy
 from lunorash.scheduler.settings import check_settings
-from lunorash.shard.buffered_scheduler import NeedsAnswerError
+from lunorash.shard.answers import failure_answer, outcome_answer
 from lunorash.shard.calls import ShardCall
 from lunorash.shard.cron_leases import CronLeases
 from lunorash.shard.cron_runs import CronRuns
@@ -86,14 +86,15 @@ def make_shard_class(
         async def mutate_many(self, text: str) -> str:
             """Run mutations of jobs, of which one that fails is undone by itself; takes a list of `ShardCall`.
 
-            Answers what became of each, without its result; ``{"asks": true}`` of one that nothing has become of,
-            since it asks the SchedulerDO something: that is not for the others to wait for.
+            Answers what became of each, with its result if that is wanted; ``{"asks": true}`` of one that nothing has
+            become of, since it asks the SchedulerDO something: that is not for the others to wait for.
             """
 
             async def work() -> list[dict[str, Any]]:
-                raised = self._shard.mutate_many(ShardCall.many_from_text(text), self._round)
+                calls = ShardCall.many_from_text(text)
+                outcomes = self._shard.mutate_many(calls, self._round)
                 await self._hand_over()
-                return [_outcome(error) for error in raised]
+                return [outcome_answer(call, outcome) for call, outcome in zip(calls, outcomes, strict=True)]
 
             return await self._answer(work)
 
@@ -188,23 +189,9 @@ def make_shard_class(
                 self._check_whole()
                 return json.dumps({"ok": await work()})
             except Exception as error:  # noqa: BLE001
-                return json.dumps(_failure(error))
+                return json.dumps(failure_answer(error))
 
     return ShardDO
-
-
-def _outcome(error: BaseException | None) -> dict[str, Any]:
-    if error is None:
-        return {}
-    return {"asks": True} if isinstance(error, NeedsAnswerError) else _failure(error)
-
-
-def _failure(error: BaseException) -> dict[str, Any]:
-    """What is answered of a function that raised."""
-    if not isinstance(error, LunoraError):
-        return {"error": report("a function", error).to_dict(), "detail": describe(error)}
-    told = tellable(error, "a function")
-    return {"error": told.to_dict(), "status": told.status, "unavailable": isinstance(told, UnavailableError)}
 
 
 def _now() -> int:

@@ -9,14 +9,15 @@ from lunorash.contexts import Auth
 from lunorash.errors import LunoraError, SharedError
 from lunorash.functions import FunctionTable
 from lunorash.scheduler.protocol import ReceivedAttempt
+from lunorash.shard.answers import UnexpectedError
 from lunorash.shard.calls import ShardCall
-from lunorash.shard.client import Shards, UnexpectedError
+from lunorash.shard.client import Shards
 
 __all__ = ["Gathering"]
 
 
 class Gathering:
-    """Runs mutations of jobs for their effects; their results stay on the shard.
+    """Runs mutations of jobs for their effects; their results stay on the shard, but for those that are wanted.
 
     Args:
         functions: the app's.
@@ -37,11 +38,12 @@ class Gathering:
             return None
         return f"shard {attempt.shard_key or ''}"
 
-    async def run(self, attempts: Sequence[ReceivedAttempt], /) -> Sequence[LunoraError | None]:
+    async def run(self, attempts: Sequence[ReceivedAttempt], /) -> Sequence[LunoraError | str | None]:
         """Run mutations of one shard in one call, each undone by itself if it fails.
 
         Returns:
-            for each what it raised, or what became of the call: a `SharedError` if it broke, and others were in it.
+            for each what it raised, or its result if that is wanted, or what became of the call: a `SharedError` if it
+            broke, and others were in it.
         """
         calls = [
             ShardCall(
@@ -49,18 +51,15 @@ class Gathering:
                 args=json.dumps(attempt.args),
                 auth=Auth(),
                 job=attempt.as_job(),
+                wants_result=attempt.wants_result,
                 traceparent=attempt.traceparent,
             )
             for attempt in attempts
         ]
         try:
-            return [_kept(error) for error in await self._shards.mutate_many(calls, attempts[0].shard_key)]
+            answers = await self._shards.mutate_many(calls, attempts[0].shard_key)
+            return [answer.told() if isinstance(answer, UnexpectedError) else answer for answer in answers]
         except LunoraError as error:
             # any other answer is about the shard, and not about them
             shared = error.code == "SHARD_UNAVAILABLE" and len(calls) > 1
             return [SharedError.of(error) if shared else error for _ in calls]
-
-
-def _kept(error: LunoraError | None) -> LunoraError | None:
-    """What is kept with the attempt, for whoever may look at it."""
-    return LunoraError("ATTEMPT_FAILED", error.detail) if isinstance(error, UnexpectedError) else error

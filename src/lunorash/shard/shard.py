@@ -148,7 +148,7 @@ class Shard:
 
         return self._store.transaction(work)
 
-    def mutate_many(self, calls: Sequence[ShardCall], this: Callable[[], Round]) -> list[BaseException | None]:
+    def mutate_many(self, calls: Sequence[ShardCall], this: Callable[[], Round]) -> list[BaseException | str]:
         """Run mutations of jobs for their effects: one that raises is undone, and no other with it.
 
         They are kept in one transaction, so that looking up and recording what has had its effect takes two
@@ -159,26 +159,28 @@ class Shard:
             this: makes the round of each.
 
         Returns:
-            for each what it raised, `NeedsAnswerError` if it asked something; None if it has had its effect.
+            for each what it raised, `NeedsAnswerError` if it asked something; its result as JSON text if it has had its
+            effect, now or before.
         """
 
-        def work() -> list[BaseException | None]:
+        def work() -> list[BaseException | str]:
             before = self._applied.results(call.job for call in calls if call.job)
             results: dict[Key, str] = {}
 
-            def outcome(call: ShardCall) -> BaseException | None:
+            def outcome(call: ShardCall) -> BaseException | str:
                 job = call.job
                 if job is None:
                     return TypeError("a call is not made for a job")
-                if (job.id, job.incarnation) in before:
-                    return None
+                known = before.get((job.id, job.incarnation))
+                if known is not None:
+                    return known
                 try:
                     function, args = self._bind(call, "mutation")
                     result = self._store.transaction(lambda: self._effect(function, args, call, this()))
                 except BaseException as error:  # noqa: BLE001 - it comes from the body, and concerns no other
                     return error
                 results[job.id, job.incarnation] = result
-                return None
+                return result
 
             outcomes = [outcome(call) for call in calls]
             if results:

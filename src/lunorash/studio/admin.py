@@ -28,6 +28,7 @@ from lunorash.studio import (
     job_routes,
     pool_routes,
 )
+from lunorash.studio import statistics_routes as stats
 from lunorash.studio.admin_token import guarded
 from lunorash.studio.asking import Told
 from lunorash.studio.operation import PREFIX, SCHEDULING, STORED, Operation, routes_of
@@ -131,6 +132,7 @@ def admin_operations(parts: AdminParts) -> tuple[Operation, ...]:
         Operation("POST", "/scheduled/schedule", schedule, jobs.ScheduleBody, jobs.Scheduled, (*one, *SCHEDULING)),
         Operation("POST", "/scheduled/run-now", jobs.run_job_now, jobs.JobQuery, jobs.Due, one),
         Operation("GET", "/scheduled/dead/groups", dead.group_dead, None, dead.Groups, STORED),
+        Operation("GET", "/scheduled/statistics", stats.get_statistics, stats.MinutesQuery, stats.Minutes, STORED),
         Operation("GET", "/cron-jobs/fires", fires, None, fires_routes.Fires),
         Operation("GET", "/functions", function.list_functions, None, function_routes.Functions),
         Operation("GET", "/openapi.json", get_openapi, None, Document),

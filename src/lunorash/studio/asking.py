@@ -7,6 +7,7 @@ from typing import Annotated, Any, Final, TypeVar
 from urllib.parse import parse_qs
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WithJsonSchema
+from pydantic.fields import FieldInfo
 
 from lunorash.errors import LunoraError, shown
 from lunorash.http import HttpRequest
@@ -27,10 +28,12 @@ __all__ = [
     "QueryInstant",
     "Told",
     "read_body",
+    "read_number",
     "read_query",
 ]
 
 _NAME: Final = "^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$"
+_ENDS: Final = ("ge", "le")
 _DIGITS: Final = re.compile(r"\d{1,16}", re.ASCII)
 
 
@@ -46,7 +49,7 @@ class Told(BaseModel):
     model_config = ConfigDict(frozen=True, hide_input_in_errors=True, defer_build=True)
 
 
-def _number(text: Any) -> Any:
+def read_number(text: Any) -> Any:
     """A number of a query; what is none stays text, which is refused by its rule."""
     return int(text) if isinstance(text, str) and _DIGITS.fullmatch(text) else text
 
@@ -60,8 +63,8 @@ CapField = Annotated[
     BeforeValidator(check_max_concurrency),
     WithJsonSchema({"type": "integer", "minimum": 1, "maximum": MAX_CONCURRENCY}),
 ]
-LimitField = Annotated[int, Field(ge=1, le=100), BeforeValidator(_number)]
-QueryInstant = Annotated[int, Field(ge=0, le=MAX_INSTANT_MS), BeforeValidator(_number)]
+LimitField = Annotated[int, Field(ge=1, le=100), BeforeValidator(read_number)]
+QueryInstant = Annotated[int, Field(ge=0, le=MAX_INSTANT_MS), BeforeValidator(read_number)]
 InstantField = (
     Annotated[int, Field(le=MAX_INSTANT_MS)] | Annotated[float, Field(le=MAX_INSTANT_MS, allow_inf_nan=False)]
 )
@@ -106,28 +109,40 @@ def _validated(values: dict[str, Any], model: type[A], part: str, whole: str) ->
     except ValidationError as error:
         problem = error.errors(include_url=False, include_context=False)[0]
         where = ".".join(str(step)[:60] for step in problem["loc"][:8])
+        parent = _parent(model, problem["loc"])
         if problem["type"] == "extra_forbidden":
-            why = f"there is no {part} {shown(where)}; there is {', '.join(_siblings(model, problem['loc']))}"
+            why = f"there is no {part} {shown(where)}; there is {', '.join(parent.model_fields)}"
         elif problem["type"] == "missing":
             why = f"{where} is missing; {whole} must have it"
         else:
-            rule = problem["msg"].replace("Input should be", "it must be").replace("String should", "it must")
+            rule = _range(parent.model_fields.get(str(problem["loc"][-1])))
+            rule = rule or problem["msg"].replace("Input should be", "it must be").replace("String should", "it must")
             why = f"{where} is {shown(problem['input'])}; {rule[0].lower()}{rule[1:]}"
         raise LunoraError("INVALID_INPUT", why) from None
 
 
-def _siblings(model: type[BaseModel], location: tuple[int | str, ...]) -> list[str]:
-    """The fields that there are where one was given that there is not."""
+def _parent(model: type[BaseModel], location: tuple[int | str, ...]) -> type[BaseModel]:
+    """The model in which a field is, or is not."""
     for step in location[:-1]:
         inner = model.model_fields.get(str(step))
         models = _models_of(inner.annotation if inner else None)
         if not models:
             break
         model = models[0]
-    return list(model.model_fields)
+    return model
 
 
 def _models_of(annotation: Any) -> list[type[BaseModel]]:
     if isinstance(annotation, type):
         return [annotation] if issubclass(annotation, BaseModel) else []
     return [model for part in getattr(annotation, "__args__", ()) for model in _models_of(part)]
+
+
+def _range(field: FieldInfo | None) -> str:
+    """The rule of a whole number that has two ends; "" for any other field."""
+    ends = {
+        name: getattr(rule, name) for rule in (field.metadata if field else ()) for name in _ENDS if hasattr(rule, name)
+    }
+    if field is None or field.annotation is not int or len(ends) < len(_ENDS):
+        return ""
+    return f"it must be a whole number from {ends['ge']:,} to {ends['le']:,}"

@@ -81,7 +81,11 @@ def _gauges(status: Mapping[str, Any]) -> Iterator[tuple[str, str, Iterable[_Sam
     yield "lunora_oldest_overdue_seconds", "How long the job has been due that waits longest.", [({}, overdue)]
     in_flight: list[_Sample] = [({"pool": ""}, alone)]
     in_flight += [({"pool": pool["name"]}, pool["in_flight"]) for pool in pools]
-    yield "lunora_in_flight", "Jobs that run; those of pools without a label of their own have none.", in_flight
+    yield (
+        "lunora_in_flight",
+        "Jobs that run; an empty pool stands for none, and for pools beyond the first hundred.",
+        in_flight,
+    )
     for name, field, help_text in (
         ("lunora_pool_queued", "queued", "Jobs of a pool that wait."),
         ("lunora_pool_max_concurrency", "max_concurrency", "How many jobs of a pool run at a time at most."),

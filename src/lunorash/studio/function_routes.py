@@ -16,7 +16,7 @@ from lunorash.functions import FunctionTable, RegisteredFunction
 from lunorash.http import HttpAnswer, HttpRequest
 from lunorash.incident import describe, report
 from lunorash.refs import check_function_path
-from lunorash.shard.client import UnexpectedError
+from lunorash.shard.answers import UnexpectedError
 from lunorash.studio.asking import Asked, Told
 
 __all__ = ["FunctionHandlers", "Functions", "RunBody", "Value"]

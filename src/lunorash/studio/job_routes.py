@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -12,7 +12,7 @@ from lunorash.http import HttpRequest
 from lunorash.refs import AgentReference, Target, WorkflowReference
 from lunorash.scheduler.job import State
 from lunorash.scheduler.job_filter import JobFilter
-from lunorash.scheduler.options import RunOptions
+from lunorash.scheduler.options import MAX_TAG, MAX_TAGS, RunOptions
 from lunorash.scheduler.pool import MAX_PRIORITY, PoolStatus
 from lunorash.scheduler.record import JobRecord, Page
 from lunorash.scheduler.retry import Backoff, RetryPolicy
@@ -154,6 +154,9 @@ class RetryFields(Asked):
     jitter: float = Field(0.0, ge=0, le=1)
 
 
+TagField = Annotated[str, Field(min_length=1, max_length=MAX_TAG)]
+
+
 class OptionFields(Asked):
     """Options of one job; see `RunOptions`.
 
@@ -164,6 +167,9 @@ class OptionFields(Asked):
         shard_key: which shard a mutation runs on.
         pool: the workpool that it runs in.
         priority: which jobs of its pool it goes before.
+        expires_at: when it is too late to start it, in epoch milliseconds.
+        tags: words to find it by.
+        on_complete: the path of a mutation or an action that is called once for each of its endings.
     """
 
     id: IdField | None = None
@@ -172,6 +178,9 @@ class OptionFields(Asked):
     shard_key: str | None = Field(None, min_length=1, max_length=256)
     pool: PoolField | None = None
     priority: int = Field(0, ge=-MAX_PRIORITY, le=MAX_PRIORITY)
+    expires_at: InstantField | None = None
+    tags: list[TagField] = Field(default_factory=list, max_length=MAX_TAGS)
+    on_complete: str | None = Field(None, min_length=1, max_length=200)
 
     def run_options(self) -> RunOptions:
         """The options as a scheduler takes them."""
