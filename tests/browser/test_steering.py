@@ -267,3 +267,24 @@ def test_a_function_is_run_and_scheduled_by_a_form_of_its_schema(new_studio: New
     page.get_by_label("tag").fill("nobody")
     page.get_by_role("button", name="Run and wait").click()
     expect(page.get_by_role("region", name="Result")).to_have_text("[]")
+
+
+def test_an_attempt_shows_where_the_code_broke(studio: Studio) -> None:
+    studio.client.schedule(
+        "kinds:break_action", {"text": "<b>boom</b>"}, id="broken", retry={"max_attempts": 1, "base_ms": HOUR_MS}
+    )
+    page = studio.open("/job?id=broken")
+    attempt = page.locator(".timeline .failed")
+    expect(attempt).to_contain_text("RuntimeError: <b>boom</b>")
+    attempt.locator("summary").click()
+    expect(attempt.locator("pre")).to_contain_text("break_action")
+
+
+def test_jobs_are_found_by_their_tag(studio: Studio) -> None:
+    job = {"target": "probes:note", "delay_ms": HOUR_MS, "options": {"id": "tagged", "tags": ["customer-7", "urgent"]}}
+    assert studio.client.call("POST", "/_lunora/admin/v1/scheduled/schedule", job).status_code == 200
+    page = studio.open("/job?id=tagged")
+    page.get_by_role("link", name="customer-7").click()
+    expect(page).to_have_url(f"{studio.url}/jobs?tag=customer-7")
+    expect(page.locator("tbody tr")).to_have_count(1)
+    expect(studio.row("tagged")).to_be_visible()
