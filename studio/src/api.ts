@@ -10,7 +10,8 @@ export interface Retry {
   max_attempts: number;
   backoff: string;
   base_ms: number;
-  max_ms?: number;
+  max_ms: number | null;
+  jitter?: Json;
 }
 
 export interface Failure {
@@ -40,6 +41,7 @@ export interface Job {
   priority: number;
   tags?: string[] | null;
   expires_at?: number | null;
+  on_complete?: string | null;
   attempts: number;
   charged: number;
   redrives: number;

@@ -38,24 +38,21 @@ def nested(depth: int) -> Any:
 
 def fill(client: Client) -> None:
     """Give a Worker something to show."""
-    for number in range(60):
-        client.schedule(
-            "probes:note", {"value": {"user": f"u{number}"}}, id=f"later-{number}", delay_ms=HOUR_MS + number
-        )
+    later, done = ([f"{name}-{number}" for number in range(count)] for name, count in (("later", 60), ("done", 8)))
+    client.value("action", "many:schedule", {"ids": later, "delay_ms": HOUR_MS})
+    client.value("action", "many:schedule", {"ids": done})
     client.schedule("probes:note", {"value": HOSTILE}, id="hostile", delay_ms=5 * HOUR_MS)
     client.schedule("probes:note", {"value": nested(50)}, id="nested", delay_ms=5 * HOUR_MS)
     client.schedule("probes:note", {"value": "x" * 950_000}, id="large", delay_ms=5 * HOUR_MS)
     client.schedule("probes:fail", {}, id="retrying", retry={"max_attempts": 5, "base_ms": HOUR_MS})
     for number in range(6):
         client.schedule("probes:fail", {}, id=f"dead-{number}", retry={"max_attempts": 1, "base_ms": 10})
-    for number in range(8):
-        client.schedule("probes:note", {"value": number}, id=f"done-{number}")
     client.schedule("probes:slow", {"seconds": 240}, id="slow")
     for name, cap, count in (("emails", 2, 6), ("imports", 4, 3)):
         client.value("action", "pools:enqueue", {"name": name, "cap": cap, "seconds": [240.0] * count})
     for name in ("first sibling", "for nothing"):
         for _ in range(3):
             client.call("POST", "/_lunora/admin/cron-jobs/run", {"name": name})
-    done, dead = {f"done-{number}" for number in range(8)}, {f"dead-{number}" for number in range(6)}
-    wait_for(lambda: done <= client.ids("succeeded"), "jobs to succeed", 30, client.status)
+    dead = {f"dead-{number}" for number in range(6)}
+    wait_for(lambda: set(done) <= client.ids("succeeded"), "jobs to succeed", 30, client.status)
     wait_for(lambda: dead <= client.ids("dead"), "jobs to die", 30, client.status)

@@ -107,16 +107,26 @@ def test_a_dead_letter_is_retried(studio: Studio) -> None:
 
 
 def test_five_hundred_are_retried_after_a_question_that_says_so(studio: Studio) -> None:
-    studio.client.value("action", "many:doom", {"ids": [f"bulk-{number}" for number in range(500)]})
-    count = "/_lunora/admin/v1/scheduled/count?state=dead&id_prefix=bulk-"
-    wait_for(lambda: studio.client.call("GET", count).json()["count"] == 500, "500 letters", 90, studio.client.status)
+    client = studio.client
+    # a mutation cannot know that an id is taken: what it schedules under one becomes a dead letter
+    taken = [f"taken-{number}" for number in range(500)]
+    client.value("action", "many:schedule", {"ids": taken, "delay_ms": HOUR_MS})
+    client.value("mutation", "many:book", {"ids": taken})
+    conditions = {"state": "dead", "error": "DUPLICATE_SCHEDULE_ID"}
+
+    def letters() -> int:
+        counted: int = client.call("GET", "/_lunora/admin/v1/scheduled/count", **conditions).json()["count"]
+        return counted
+
+    wait_for(lambda: letters() == 500, "500 letters", 60, letters)
     page = studio.open("/dead")
-    group = studio.row("unruly:raises").first
+    group = studio.row("DUPLICATE_SCHEDULE_ID").first
     expect(group).to_contain_text("500")
     group.get_by_role("button", name=re.compile("^Retry all of")).click()
     expect(page.get_by_role("dialog")).to_contain_text("Retry 500 jobs?")
     page.get_by_role("button", name="Retry 500 jobs").click()
     expect(page.locator(".progress")).to_contain_text("500 jobs tried again.", timeout=30_000)
+    expect(studio.row("DUPLICATE_SCHEDULE_ID")).to_have_count(0)
 
 
 def test_a_letter_is_dropped(studio: Studio) -> None:
@@ -257,3 +267,24 @@ def test_a_function_is_run_and_scheduled_by_a_form_of_its_schema(new_studio: New
     page.get_by_label("tag").fill("nobody")
     page.get_by_role("button", name="Run and wait").click()
     expect(page.get_by_role("region", name="Result")).to_have_text("[]")
+
+
+def test_an_attempt_shows_where_the_code_broke(studio: Studio) -> None:
+    studio.client.schedule(
+        "kinds:break_action", {"text": "<b>boom</b>"}, id="broken", retry={"max_attempts": 1, "base_ms": HOUR_MS}
+    )
+    page = studio.open("/job?id=broken")
+    attempt = page.locator(".timeline .failed")
+    expect(attempt).to_contain_text("RuntimeError: <b>boom</b>")
+    attempt.locator("summary").click()
+    expect(attempt.locator("pre")).to_contain_text("break_action")
+
+
+def test_jobs_are_found_by_their_tag(studio: Studio) -> None:
+    job = {"target": "probes:note", "delay_ms": HOUR_MS, "options": {"id": "tagged", "tags": ["customer-7", "urgent"]}}
+    assert studio.client.call("POST", "/_lunora/admin/v1/scheduled/schedule", job).status_code == 200
+    page = studio.open("/job?id=tagged")
+    page.get_by_role("link", name="customer-7").click()
+    expect(page).to_have_url(f"{studio.url}/jobs?tag=customer-7")
+    expect(page.locator("tbody tr")).to_have_count(1)
+    expect(studio.row("tagged")).to_be_visible()

@@ -11,7 +11,7 @@ from tests.browser.studio import NewStudio, Studio
 
 VIEWS = {
     "overview": ("", "Overview", "running"),
-    "jobs": ("/jobs?function=probes:note&state=pending", "Jobs", "later-"),
+    "jobs": ("/jobs?function=probes&state=pending&id=later-", "Jobs", "later-"),
     "job": ("/job?id=dead-0", "probes:fail", "Gave up after 2 attempts"),
     "crons": ("/crons", "Crons", "Every day at 01:00 UTC"),
     "dead": ("/dead", "Dead letters", "PROBE_FAILED"),

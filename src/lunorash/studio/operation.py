@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Iterable, Iterator
-from dataclasses import KW_ONLY, asdict, dataclass, is_dataclass
+from dataclasses import KW_ONLY, dataclass, fields, is_dataclass
 from typing import Any, Final, Literal
 
 from pydantic import BaseModel
@@ -114,7 +114,7 @@ def _fields(part: Any) -> dict[str, Any]:
     if isinstance(part, BaseModel):
         return {name: getattr(part, name) for name in type(part).model_fields if name in part.model_fields_set}
     if is_dataclass(part) and not isinstance(part, type):
-        return asdict(part)
+        return {field.name: getattr(part, field.name) for field in fields(part)}
     raise TypeError(f"an answer holds something of type {type(part).__name__}")
 
 

@@ -128,7 +128,7 @@ function Day({ fires }: { fires: Fires | ApiError }) {
     const slot = slots[Math.floor((at - begin) / QUARTER)];
     if (slot && number > slot.most) Object.assign(slot, { most: number, worst: at });
   }
-  const top = Math.max(1, ...slots.map((slot) => slot.most));
+  const top = Math.max(4, ...slots.map((slot) => slot.most));
   const peak = slots.reduce((one, other) => (other.most > one.most ? other : one));
   return (
     <section class="panel day" aria-label="The next 24 hours">

@@ -154,11 +154,18 @@ function Timeline({ job }: { job: Job }) {
   );
 }
 
+const ENDED: { [outcome: string]: string } = {
+  failed: "failed",
+  unknown: "was lost, nobody knows how it ended,",
+  unavailable: "found no such function, which may be a deploy under way,",
+  never_began: "never began, and does not count,",
+};
+
 function Attempt({ failure }: { failure: Failure }) {
   return (
     <li class="failed">
       <p>
-        Attempt {count(failure.number)} failed <Time at={failure.ended} />
+        Attempt {count(failure.number)} {ENDED[failure.outcome ?? "failed"] ?? "failed"} <Time at={failure.ended} />
         {failure.started !== null && <span class="muted"> · took {duration(failure.ended - failure.started)}</span>}
       </p>
       <p class="error-text"><strong>{failure.code}</strong> <LongText text={failure.message} limit={600} /></p>
@@ -187,6 +194,7 @@ function Facts({ job }: { job: Job }) {
     ["Priority", count(job.priority)],
     ...(job.tags?.length ? ([["Tags", <span class="tags">{job.tags.map((tag) => <Link key={tag} to={href("/jobs", { tag })}>{tag}</Link>)}</span>]] as [string, ComponentChildren][]) : []),
     ...(job.expires_at ? ([["Expires", <Time at={job.expires_at} />]] as [string, ComponentChildren][]) : []),
+    ...(job.on_complete ? ([["When it ends", <FunctionName of={job.on_complete} />]] as [string, ComponentChildren][]) : []),
     ["Incarnation", <code class="id">{job.incarnation}</code>],
   ];
   return <dl class="facts">{facts.map(([name, value]) => <div key={name}><dt>{name}</dt><dd>{value}</dd></div>)}</dl>;

@@ -14,14 +14,17 @@ export const DELAYS: [string, string][] = [
 ];
 
 /** The call that would schedule it again, with the options it had. */
-export function callOf(job: Job): { target: string; args: Job["args"]; options?: { [name: string]: unknown } } {
+export function callOf(job: Job): { target: string; args: Job["args"]; options: { [name: string]: unknown } } {
   const options = {
     ...(job.shard_key === null ? {} : { shard_key: job.shard_key }),
     ...(job.pool === null ? {} : { pool: job.pool }),
     ...(job.priority === 0 ? {} : { priority: job.priority }),
     ...(job.tags?.length ? { tags: job.tags } : {}),
+    ...(job.on_complete ? { on_complete: job.on_complete } : {}),
+    retry: job.retry,
+    timeout_ms: job.timeout_ms,
   };
-  return { target: job.target, args: job.args, ...(Object.keys(options).length > 0 ? { options } : {}) };
+  return { target: job.target, args: job.args, options };
 }
 
 export function ScheduleAgain({ job, close }: { job: Job; close: () => void }) {
@@ -35,7 +38,7 @@ export function ScheduleAgain({ job, close }: { job: Job; close: () => void }) {
     event.preventDefault();
     void act(async () => {
       const args: Json = decode(text);
-      const { id } = await api.schedule(call.target, args, { delay_ms: Number(delay), ...(call.options ? { options: call.options } : {}) });
+      const { id } = await api.schedule(call.target, args, { delay_ms: Number(delay), options: call.options });
       close();
       navigate(href("/job", { id }));
       return `Scheduled as ${id}.`;

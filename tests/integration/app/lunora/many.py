@@ -5,10 +5,9 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from lunora._generated.api import api
 from lunora._generated.internal import internal
 from lunora._generated.server import ActionContext, LunoraError, MutationContext, action, mutation
-from lunorash.scheduler import JobCall, RetryPolicy, RunOptions
+from lunorash.scheduler import JobCall, RunOptions
 
 
 def _told(answers: list[str | LunoraError]) -> list[str | dict[str, Any]]:
@@ -26,14 +25,6 @@ async def schedule(
     """Schedule a job for each id; the last call of all names a function that is not there."""
     calls = [*_calls(ids, delay_ms, pool), JobCall("probes:nobody")]
     return _told(await ctx.scheduler.schedule_many(calls))
-
-
-@action
-async def doom(ctx: ActionContext, *, ids: list[str]) -> None:
-    """Schedule a job for each id that soon becomes a dead letter."""
-    soon = RetryPolicy(max_attempts=1, base_ms=1)
-    target, args = api.unruly.raises, {"tag": "doomed"}
-    await ctx.scheduler.schedule_many([JobCall(target, args, options=RunOptions(id=each, retry=soon)) for each in ids])
 
 
 @mutation
