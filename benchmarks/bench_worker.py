@@ -51,6 +51,7 @@ class BenchWorker:
             "LUNORA_ORIGIN_URL": "{origin}",
             "LUNORA_DISPATCH": "loopback" if loopback else "origin",
             "LUNORA_ADMIN_TOKEN": ADMIN_TOKEN,
+            "LUNORA_LOG": "problems",  # the local server takes longer for a line than the scheduler for a job
         }
         self._server = DevServer(
             project,
