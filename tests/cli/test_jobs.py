@@ -178,7 +178,7 @@ def test_a_job_is_shown_with_its_options_and_with_where_it_failed(lunora: Lunora
         "on_complete": "billing:told",
         "failures": [{**failure, "number": 2}, failure, {**failure, "traceback": None}],
     }
-    scripted.answers[LIST.replace("/jobs", "/get")] = {"record": record}
+    scripted.answers["GET /_lunora/admin/v1/scheduled/get"] = {"record": record}
     words = " ".join(lunora("jobs", "get", "j", "--url", scripted.url).out.split())
     for told in ("state expired", '"nightly", "team-a"', "expires_at 2027-01-15", "on_complete billing:told"):
         assert told in words
@@ -186,7 +186,7 @@ def test_a_job_is_shown_with_its_options_and_with_where_it_failed(lunora: Lunora
     assert "attempt 2 failed at" in words
     assert "\x1b" not in words
     assert '"tags"' not in lunora("jobs", "get", "j", "--url", scripted.url).out
-    scripted.answers[LIST.replace("/jobs", "/get")] = {"record": {**record, "tags": [], "failures": []}}
+    scripted.answers["GET /_lunora/admin/v1/scheduled/get"] = {"record": {**record, "tags": [], "failures": []}}
     assert "tags" not in lunora("jobs", "get", "j", "--url", scripted.url).out
 
 
