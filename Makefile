@@ -32,7 +32,7 @@ demo: setup
 test: check
 	@echo "==> tests: some twelve minutes, most of them waiting for leases and alarms on real workerd"
 	@$(BIN)/python -m tests.browser.chromium
-	@$(BIN)/pytest -q -n 3 --dist loadfile
+	@$(BIN)/pytest -q -n 3 --dist loadfile --no-loadscope-reorder
 	@$(BIN)/python -m tests.browser.chromium
 
 generate: setup

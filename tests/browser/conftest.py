@@ -18,21 +18,30 @@ from tests.integration.conftest import APP
 
 
 @pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
+def chromium() -> str:
+    """The program."""
     program = find_chromium()
     if program is None:
         problem = "there is no Chromium, so the studio was not tested in a browser; `apt-get install chromium`"
-        pytest.fail(problem) if REQUIRED else pytest.skip(problem)
+        if REQUIRED:
+            pytest.fail(problem)
+        pytest.skip(problem)
+    return program
+
+
+@pytest.fixture(scope="module")
+def browser(chromium: str) -> Iterator[Browser]:
+    """Chromium, for one file: as long as it is there an event loop runs, and asyncio cannot be used by other tests."""
     # Chromium's own sandbox does not start as root, as which CI runs
     arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
     with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=program, args=[*arguments, "--disable-dev-shm-usage"])
+        started = playwright.chromium.launch(executable_path=chromium, args=[*arguments, "--disable-dev-shm-usage"])
         yield started
         started.close()
 
 
 @pytest.fixture(scope="session")
-def client(browser: Browser, worker_factory: Callable[..., Worker]) -> Iterator[Client]:
+def client(chromium: str, worker_factory: Callable[..., Worker]) -> Iterator[Client]:
     """A Worker of the integration tests' app, with jobs in every state."""
     made = Client(worker_factory(APP, name="studio"))
     fill(made)

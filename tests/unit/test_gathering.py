@@ -259,7 +259,7 @@ async def test_the_mutations_of_a_dispatch_make_one_call_and_what_is_none_runs_b
         "a": "ok", "b": "failed", "c": "ok", "d": "ok", "e": "failed", "f": "unavailable", "g": "unavailable",
     }  # fmt: skip
     assert not any(result.shared for result in outcomes.values())
-    assert namespace.get("default").batches == [4]
+    assert namespace.get("default").batches == [3]
     assert namespace.get("default").notes() == ["a", "c"]
 
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 
 from lunorash.contexts import Auth
-from lunorash.errors import LunoraError, SharedError
+from lunorash.errors import LunoraError, SharedError, UnavailableError
 from lunorash.functions import FunctionTable
 from lunorash.scheduler.protocol import ReceivedAttempt
 from lunorash.shard.answers import UnexpectedError
@@ -45,19 +45,33 @@ class Gathering:
             for each what it raised, or its result if that is wanted, or what became of the call: a `SharedError` if it
             broke, and others were in it.
         """
-        calls = [
-            ShardCall(
-                path=attempt.target,
-                args=json.dumps(attempt.args),
-                auth=Auth(),
-                job=attempt.as_job(),
-                wants_result=attempt.wants_result,
-                traceparent=attempt.traceparent,
-            )
-            for attempt in attempts
-        ]
+        answers: dict[str, LunoraError | str | None] = {}
+        calls: list[ShardCall] = []
+        for attempt in attempts:
+            try:
+                calls.append(self._call(attempt))
+            except LunoraError as error:  # it is not charged for that, whatever ails the shard
+                answers[attempt.job] = UnavailableError(error.code, error.message)
+        if calls:
+            told = await self._answers(calls, attempts[0])
+            answers |= zip((attempt.job for attempt in attempts if attempt.job not in answers), told, strict=True)
+        return [answers[attempt.job] for attempt in attempts]
+
+    def _call(self, attempt: ReceivedAttempt) -> ShardCall:
+        args = json.dumps(attempt.args)
+        self._functions.find(attempt.target, "mutation").signature.parse(args)
+        return ShardCall(
+            path=attempt.target,
+            args=args,
+            auth=Auth(),
+            job=attempt.as_job(),
+            wants_result=attempt.wants_result,
+            traceparent=attempt.traceparent,
+        )
+
+    async def _answers(self, calls: list[ShardCall], first: ReceivedAttempt) -> list[LunoraError | str | None]:
         try:
-            answers = await self._shards.mutate_many(calls, attempts[0].shard_key)
+            answers = await self._shards.mutate_many(calls, first.shard_key)
             return [answer.told() if isinstance(answer, UnexpectedError) else answer for answer in answers]
         except LunoraError as error:
             # any other answer is about the shard, and not about them
