@@ -12,8 +12,8 @@ from lunorash.scheduler import RetryPolicy, RunOptions
 
 
 @mutation
-async def start(ctx: MutationContext, kind: Literal["workflow", "agent"], tag: str, retries: int = 1) -> str:
+async def start(ctx: MutationContext, kind: Literal["workflow", "agent"], tag: str, timeout_ms: int = 10_000) -> str:
     """Start one; returns the id of the job."""
-    options = RunOptions(timeout=timedelta(seconds=10), retry=RetryPolicy(max_attempts=retries, base_ms=10))
+    options = RunOptions(timeout=timedelta(milliseconds=timeout_ms), retry=RetryPolicy(max_attempts=1, base_ms=10))
     target = workflows.errand if kind == "workflow" else agents.courier
     return await ctx.scheduler.run_after(0, target, {"tag": tag}, options)
