@@ -30,6 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.soak", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--seconds", type=float, default=300, help="how long jobs are sent: 300, 0 for no soak")
     parser.add_argument("--jobs", type=int, default=1_000_000, help="how many are sent at most")
+    parser.add_argument("--backlog", type=int, default=1_500, help="how many are due or run at a time: 1500")
     parser.add_argument("--seed", type=int, help="draws jobs and kills; a fresh one by default")
     parser.add_argument("--storm-seconds", type=float, default=60, help="how long each storm lasts: 60, 0 for none")
     options = parser.parse_args(arguments)
@@ -38,7 +39,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     reports: dict[str, object] = {}
     broken: list[str] = []
     if options.seconds:
-        outcome = soak(seconds=options.seconds, seed=seed, kill_between=_KILL_BETWEEN, say=_say, most=options.jobs)
+        outcome = soak(
+            seconds=options.seconds,
+            seed=seed,
+            kill_between=_KILL_BETWEEN,
+            say=_say,
+            most=options.jobs,
+            backlog=options.backlog,
+        )
         reports["soak"] = outcome.report
         broken += outcome.violations
     if options.storm_seconds:

@@ -18,8 +18,6 @@ from tests.soak.plans import CAPS, SHARDS, Plan, draw
 __all__ = ["Load"]
 
 _BATCH: Final = 50
-_BACKLOG: Final = 300
-"""Due jobs, up to which more are sent: enough to keep it busy, and soon done when the load ends."""
 _PAUSE_S: Final = 0.1
 _POLL_S: Final = 0.3
 
@@ -32,13 +30,15 @@ class Load:
         random: draws the jobs.
         evidence: where it notes what it has sent and heard.
         most: how many jobs are sent at most.
+        backlog: more are sent while fewer than so many are due or run.
     """
 
-    def __init__(self, url: str, random: Random, evidence: Evidence, most: int) -> None:
+    def __init__(self, url: str, random: Random, evidence: Evidence, *, most: int, backlog: int) -> None:
         self._url = url
         self._random = random
         self._evidence = evidence
         self._most = most
+        self._backlog = backlog
         self._due_cancels: list[tuple[float, str]] = []
         self._stopping = threading.Event()
         self._threads = [threading.Thread(target=work) for work in (self._send, self._poll)]
@@ -84,7 +84,7 @@ class Load:
             status = http.get(f"{ADMIN}/status").raise_for_status().json()
         except httpx.HTTPError:
             return False
-        return bool(status["due"] + status["in_flight"] < _BACKLOG)
+        return bool(status["due"] + status["in_flight"] < self._backlog)
 
     def _send_batch(self, http: httpx.Client) -> bool:
         first = len(self._evidence.plans)

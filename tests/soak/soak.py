@@ -37,7 +37,13 @@ class Outcome:
 
 
 def soak(
-    *, seconds: float, seed: int, kill_between: tuple[float, float], say: Callable[[str], None], most: int = 1_000_000
+    *,
+    seconds: float,
+    seed: int,
+    kill_between: tuple[float, float],
+    say: Callable[[str], None],
+    most: int = 1_000_000,
+    backlog: int = 300,
 ) -> Outcome:
     """Run one.
 
@@ -47,6 +53,8 @@ def soak(
         kill_between: seconds after each time the server is ready, between which it is killed.
         say: told how it goes.
         most: how many jobs are sent at most.
+        backlog: more are sent while fewer than so many are due or run: the more, the more wait for the leases that a
+            kill leaves behind, and the longer it takes until all have ended.
     """
     random, evidence = Random(seed), Evidence()  # noqa: S311 - chance, not secrets
     with tempfile.TemporaryDirectory(prefix="lunora-soak-", ignore_cleanup_errors=True) as state:
@@ -59,7 +67,7 @@ def soak(
         )
         try:
             server.start(_START_S)
-            load = Load(server.url, Random(seed + 1), evidence, most)  # noqa: S311
+            load = Load(server.url, Random(seed + 1), evidence, most=most, backlog=backlog)  # noqa: S311
             load.declare_pools()
             begin = time.monotonic()
             load.start()
