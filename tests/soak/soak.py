@@ -61,7 +61,7 @@ def soak(
         server = DevServer(
             Project.load(APP),
             persist_to=Path(state),
-            vars={"LUNORA_ORIGIN_URL": "{origin}"},
+            vars={"LUNORA_ORIGIN_URL": "{origin}", "LUNORA_LOG": "problems"},
             health_path="/_lunora/health",
             progress=say,
         )
