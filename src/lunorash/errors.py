@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, Self
 
 __all__ = ["STATUS_BY_CODE", "LunoraError", "SharedError", "UnavailableError", "shown"]
 
@@ -144,16 +144,20 @@ class LunoraError(Exception):
         return body
 
 
-class UnavailableError(LunoraError):
+class _CircumstancedError(LunoraError):
+    """An error whose class tells under which circumstances it came up."""
+
+    @classmethod
+    def of(cls, error: LunoraError) -> Self:
+        """The same error, under these."""
+        same = cls(error.code, error.message, status=error.status, data=error.data)
+        same.trace = error.trace
+        return same
+
+
+class UnavailableError(_CircumstancedError):
     """This deployment does not know a function, or refuses its arguments. That may be a deploy in progress."""
 
 
-class SharedError(LunoraError):
+class SharedError(_CircumstancedError):
     """Several things failed together, and perhaps because of one of them: next time each is tried by itself."""
-
-    @classmethod
-    def of(cls, error: LunoraError) -> SharedError:
-        """The same error, shared."""
-        shared = cls(error.code, error.message, status=error.status, data=error.data)
-        shared.trace = error.trace
-        return shared

@@ -46,13 +46,23 @@ def long_jobs(shared: Client) -> list[str]:
     return [f"long-{number}" for number in range(3)]
 
 
-@pytest.fixture(scope="session")
-def relay() -> Iterator[Origin]:
-    """The origin through which the SchedulerDO of `relayed` reaches its Worker."""
+def _serving() -> Iterator[Origin]:
     origin = Origin()
     origin.start()
     yield origin
     origin.stop()
+
+
+@pytest.fixture(scope="module")
+def origin() -> Iterator[Origin]:
+    """An origin for the tests of one file."""
+    yield from _serving()
+
+
+@pytest.fixture(scope="session")
+def relay() -> Iterator[Origin]:
+    """The origin through which the SchedulerDO of `relayed` reaches its Worker."""
+    yield from _serving()
 
 
 @pytest.fixture(scope="session")

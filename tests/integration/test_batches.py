@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -13,14 +12,6 @@ import pytest
 from tests.integration.client import Client, wait_for
 from tests.integration.conftest import Launch
 from tests.integration.origin import Origin
-
-
-@pytest.fixture(scope="module")
-def origin() -> Iterator[Origin]:
-    origin = Origin()
-    origin.start()
-    yield origin
-    origin.stop()
 
 
 @pytest.fixture(scope="module")

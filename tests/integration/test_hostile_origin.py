@@ -25,14 +25,6 @@ SHORT = {"max_attempts": 5, "base_ms": 100}
 
 
 @pytest.fixture(scope="module")
-def origin() -> Iterator[Origin]:
-    origin = Origin()
-    origin.start()
-    yield origin
-    origin.stop()
-
-
-@pytest.fixture(scope="module")
 def behind(launch: Launch, origin: Origin) -> Client:
     """A Worker whose SchedulerDO reaches it through the origin only."""
     client = launch(vars={"LUNORA_ORIGIN_URL": origin.url}, name="behind an origin")

@@ -116,7 +116,7 @@ class CronRunner:
             try:
                 run = self._runnable.bind(tick.job.target, tick.job.args)
             except LunoraError as error:
-                raise UnavailableError(error.code, error.message, status=error.status, data=error.data) from None
+                raise UnavailableError.of(error) from None
             return run(tick.attempt())
 
         def unexpected(error: BaseException) -> LunoraError:

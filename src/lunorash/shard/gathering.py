@@ -51,7 +51,7 @@ class Gathering:
             try:
                 calls.append(self._call(attempt))
             except LunoraError as error:  # it is not charged for that, whatever ails the shard
-                answers[attempt.job] = UnavailableError(error.code, error.message)
+                answers[attempt.job] = UnavailableError.of(error)
         if calls:
             told = await self._answers(calls, attempts[0])
             answers |= zip((attempt.job for attempt in attempts if attempt.job not in answers), told, strict=True)

@@ -213,7 +213,7 @@ class Shard:
             function = self._functions.find(call.path, kind)
             return function, function.signature.parse(call.args)
         except LunoraError as error:
-            raise UnavailableError(error.code, error.message, status=error.status, data=error.data) from None
+            raise UnavailableError.of(error) from None
 
     def _run(  # noqa: PLR0917 - the parts of one call
         self,
