@@ -326,19 +326,26 @@ EVENTS: Final[dict[str, Event]] = {
     "prune after a week": Event(
         at=7 * DAY + 2_000,
         happen=lambda rig, _state: rig.prune(),
-        cells={"succeeded": _pruned, "canceled": _pruned, "expired": _pruned},
+        cells={"succeeded": _pruned, "canceled": _pruned, "expired": _pruned, "lapsed": _pruned},
         otherwise=0,
     ),
     "prune a moment before ninety days have passed": Event(
         at=90 * DAY + 1_999,
         happen=lambda rig, _state: rig.prune(),
-        cells={"succeeded": _pruned, "canceled": _pruned, "expired": _pruned},
+        cells={"succeeded": _pruned, "canceled": _pruned, "expired": _pruned, "lapsed": _pruned},
         otherwise=0,
     ),
     "prune after ninety days": Event(
         at=90 * DAY + 5_000,
         happen=lambda rig, _state: rig.prune(),
-        cells={"succeeded": _pruned, "canceled": _pruned, "expired": _pruned, "dead": _pruned, "lost": _pruned},
+        cells={
+            "succeeded": _pruned,
+            "canceled": _pruned,
+            "expired": _pruned,
+            "lapsed": _pruned,
+            "dead": _pruned,
+            "lost": _pruned,
+        },
         otherwise=0,
     ),
     # -- the receiver ------------------------------------------------------------------------------------
@@ -364,7 +371,7 @@ EVENTS: Final[dict[str, Event]] = {
             "canceling": _renewed,
         },
     ),
-    # in "alone" and "lost" it comes late, and still counts; in "sent" nobody has begun who could say so
+    # in "alone", "lost" and "lapsed" it comes late, and still counts; in "sent" nobody has begun who could say so
     "ok": Event(
         at=40_000,
         happen=_result("ok"),
@@ -374,10 +381,11 @@ EVENTS: Final[dict[str, Event]] = {
             "last": Cell(job=_OK),
             "missing": Cell(job=_OK),
             "lost": Cell(job=_OK),
+            "lapsed": Cell(job=_OK),
             "canceling": Cell(job=_canceled(40_000)),
         },
     ),
-    # a failure that comes late says nothing new: "alone" has its retry, "lost" is dead
+    # a failure that comes late says nothing new: "alone" has its retry, "lost" is dead, "lapsed" has expired
     "failed": Event(
         at=40_000,
         happen=_result("failed", code="BOOM", message="it broke"),

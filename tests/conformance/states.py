@@ -224,6 +224,13 @@ def _expired(rig: Rig) -> None:
     assert rig.at(2_000).claim() == []
 
 
+def _lapsed(rig: Rig) -> None:
+    rig.at(0).schedule(expires_at=2_000, retry=PATIENT)
+    rig.at(1_000).claim_and_begin()
+    rig.at(1_500).complete("d1")
+    assert rig.at(2_000).claim() == []
+
+
 TOO_LATE: Final = {
     "error_code": "JOB_EXPIRED",
     "error_message": "its expires_at passed before it could be started",
@@ -327,5 +334,22 @@ STATES: Final[dict[str, State]] = {
     "expired": State(
         reach=_expired,
         job=job_row(state="expired", due=1_000, scheduled_for=1_000, expires_at=2_000, ended=2_000, **TOO_LATE),
+    ),
+    # nobody knows how its attempt ended, and it was too late for another: a late success would still count
+    "lapsed": State(
+        reach=_lapsed,
+        job=job_row(
+            state="expired",
+            due=2_000,
+            expires_at=2_000,
+            ended=2_000,
+            attempt=1,
+            charged=1,
+            started=1_000,
+            dispatch="d1",
+            alone=1,
+            **TOO_LATE,
+        ),
+        attempts=(attempt_row(1, "d1", 1_000, 1_500, code="OUTCOME_UNKNOWN", message=NO_WORD),),
     ),
 }

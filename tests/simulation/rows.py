@@ -38,6 +38,7 @@ _STEPS: Final = {
     ("running", "expired"),  # its attempt was lost, and by now it is too late for another
     ("dead", "pending"),
     ("dead", "succeeded"),  # a late success
+    ("expired", "succeeded"),  # a late success
 }
 
 

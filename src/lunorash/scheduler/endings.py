@@ -62,6 +62,14 @@ class Endings:
         for row in self._store.execute(queries.ENDED, telling):
             self._calls.append(_call(row, outcome, now, results.get(row["id"])))
 
+    def reconsidered(self, jobs: Sequence[Row]) -> None:
+        """Jobs are about to end as successes, some of which had come to rest as something else.
+
+        Args:
+            jobs: ``state`` of each before that.
+        """
+        self._history.add(-sum(job["state"] == "expired" for job in jobs))
+
     def take(self) -> list[NewJob]:
         """The jobs that tell of what has ended since this was asked last, to be stored in the same transaction."""
         calls, self._calls = self._calls, []

@@ -133,9 +133,10 @@ RETURNING id, incarnation, attempt, charged, retry, redrives, target, args, due,
     pool, traceparent, {_COMPLETES}
 """  # noqa: S608
 
-# What of those that may start has come too late.
+# What of those that may start has come too late. `dispatch` stays: if nobody knows how the last attempt ended, its
+# success still counts.
 EXPIRE: Final = f"""
-UPDATE jobs SET state = 'expired', ended = ?, dispatch = NULL, error_code = ?, error_message = ?
+UPDATE jobs SET state = 'expired', ended = ?, error_code = ?, error_message = ?
 WHERE id IN (SELECT value FROM json_each(?)) AND state = 'pending'
 RETURNING id, incarnation, target, pool, traceparent, {_COMPLETES}
 """  # noqa: S608
@@ -227,7 +228,7 @@ refunded_at, unavailable_since, started, error_message, pool, numbered, target, 
 
 AWAITING: Final = f"""
 SELECT {_JUDGED}, told.value ->> 1 AS told FROM json_each(?1) AS told CROSS JOIN jobs ON jobs.id = told.value ->> 0
-WHERE dispatch = ?2 AND attempt = told.value ->> 1 AND state IN ('running', 'pending', 'dead')
+WHERE dispatch = ?2 AND attempt = told.value ->> 1 AND state IN ('running', 'pending', 'dead', 'expired')
   AND NOT EXISTS (SELECT 1 FROM dispatches WHERE id = ?2 AND began IS NULL)
 """  # noqa: S608
 

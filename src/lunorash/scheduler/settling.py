@@ -122,6 +122,7 @@ class Settling:
 
     def _succeed(self, jobs: Sequence[Row], results: Mapping[str, Succeeded], now: int) -> None:
         """Write all successes together; without history their rows go, unless one is needed to know a call again."""
+        self._endings.reconsidered(jobs)
         self._endings.ended(jobs, "succeeded", now, kept=self._history, results=results)
         if self._history:
             self._store.execute(queries.SUCCEED, now, _ids(jobs))
