@@ -80,6 +80,7 @@ class World:
             sizes=self._sizes,
             history=self._history,
         )
+        self._cut_short: set[str] = set()
         self.pools = Pools(self.platform, self.journal, tables)
         outages = len(self.faults.outages)
         self.wakes = Wakes(self.platform, self.journal, tables, self.pools, self.rows, outages=outages)
@@ -155,6 +156,8 @@ class World:
         if self.faults.quiet:
             return
         self.faults.quiet = True
+        # whoever had just done its work, and was not heard of yet, does it again: seed 5524
+        self._cut_short = {row["id"] for row in self.rows if row["state"] == "running"}
         self.worker.replace_all()
         if self.faults.outages or self.faults.random.random() < 0.5:
             self.platform.kill("a deployment")
@@ -249,7 +252,7 @@ class World:
             return  # it may have taken the answer of a neighbour with it
         for job, runs in self.journal.runs.items():
             outcomes = [run.outcome for run in runs if run.attempt.incarnation == runs[-1].attempt.incarnation]
-            if len(outcomes) > 1 and set(outcomes) == {"ok"}:
+            if len(outcomes) > 1 and set(outcomes) == {"ok"} and job not in self._cut_short:
                 self.journal.violate("in calm weather a job runs once", "%s ran %d times", job, len(outcomes))
 
     async def _prune(self) -> None:
