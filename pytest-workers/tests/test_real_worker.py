@@ -78,6 +78,18 @@ def test_trigger_scheduled_reaches_the_handler(sample: Worker) -> None:
     assert sample.trigger_scheduled("0 0 1 1 *")["outcome"] == "exception"
 
 
+def traces_of(server: DevServer) -> int:
+    """How wrangler's Observability page is answered when it asks what was traced."""
+    path = "/cdn-cgi/explorer/api/local/observability/query"
+    return httpx.post(f"{server.url}{path}", json={"sql": "SELECT count(*) FROM spans"}).status_code
+
+
+def test_requests_are_traced_only_where_that_is_wanted(sample: Worker, project: Project, tmp_path: Path) -> None:
+    assert traces_of(sample.server) != 200
+    with DevServer(project, persist_to=tmp_path, health_path="/health", traces=True) as traced:
+        assert traces_of(traced) == 200
+
+
 def test_its_port_and_its_state_are_taken(sample: Worker, project: Project, tmp_path: Path) -> None:
     with pytest.raises(PortTakenError, match=str(sample.port)):
         DevServer(project, port=sample.port, persist_to=tmp_path).start()

@@ -90,5 +90,12 @@ def make_server(
     # On any other port .dev.vars would send the scheduler's calls to the wrong server.
     own_origin = {} if port == DEFAULT_PORT else {"LUNORA_ORIGIN_URL": "{origin}"}
     return DevServer(
-        loaded, port=port, persist_to=persist_to, vars=own_origin, health_path=HEALTH_PATH, echo=echo, progress=say
+        loaded,
+        port=port,
+        persist_to=persist_to,
+        vars=own_origin,
+        health_path=HEALTH_PATH,
+        traces=True,
+        echo=echo,
+        progress=say,
     )

@@ -47,6 +47,8 @@ class DevServer:
         extra_args: further arguments of `wrangler dev`.
         health_path: the path that is asked until the server answers, with any status.
         environment: environment variables of the server, on top of this process's own.
+        traces: whether wrangler keeps a trace of each request for its Observability page, as a plain `wrangler dev`
+            does. No deployed Worker has that, and it takes about as much time as a small request does.
         echo: called with each log line as it comes, from a thread.
         progress: called with a line of text before anything slow in the preparation.
 
@@ -66,6 +68,7 @@ class DevServer:
         *,
         health_path: str = "/",
         environment: Mapping[str, str] | None = None,
+        traces: bool = False,
         echo: Callable[[str], None] | None = None,
         progress: Callable[[str], None] = silent,
     ) -> None:
@@ -77,6 +80,7 @@ class DevServer:
         self._extra_args = list(extra_args)
         self._health_path = health_path
         self._environment = dict(environment or {})
+        self._traces = traces
         self._echo = echo
         self._progress = progress
         self._discard_log: weakref.finalize[..., DevServer] | None = None
@@ -260,7 +264,7 @@ class DevServer:
                     variables=self._vars,
                     extra=self._extra_args,
                 ),
-                dev_environment(prepared, self._environment),
+                dev_environment(prepared, self._environment, traces=self._traces),
                 self.project.folder,
                 log.path,
                 state,
