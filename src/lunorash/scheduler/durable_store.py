@@ -6,6 +6,7 @@ most of the time of a statement, and kept a proxy of every transaction for ever.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
@@ -19,6 +20,9 @@ __all__ = ["DurableStore"]
 T = TypeVar("T")
 
 _PASSED_AS_THEY_ARE: Final = (str, int, float)
+_MAX_KNOWN: Final = 500
+_WILDCARD: Final = re.compile(r"\*(?!\))")
+"""In a statement whose columns are those of its tables, and change with them."""
 
 
 class DurableStore:
@@ -32,15 +36,31 @@ class DurableStore:
         platform = python_to_rpc(storage)
         self._exec = platform.sql.exec
         self._transaction = platform.transactionSync
+        self._names: dict[str, list[str]] = {}
 
     def run(self, sql: str, /, *params: Value) -> Ran:
         """Run one statement; returns its rows, and how many it wrote."""
         cursor = self._exec(sql, *map(_to_platform, params))
-        return Ran(_rows(cursor), cursor.rowsWritten)
+        return Ran(self._rows(sql, cursor), cursor.rowsWritten)
 
     def execute(self, sql: str, /, *params: Value) -> list[Row]:
         """Run one statement and return its rows as dicts."""
-        return _rows(self._exec(sql, *map(_to_platform, params)))
+        return self._rows(sql, self._exec(sql, *map(_to_platform, params)))
+
+    def _rows(self, sql: str, cursor: Any) -> list[Row]:
+        """Read a cursor to its end: one that is left open locks its table.
+
+        A row crosses as a list, since JavaScript takes as long to make an object of it as SQLite to find it.
+        """
+        rows = cursor.raw().toArray().to_py()
+        if not rows:
+            return []
+        names = self._names.get(sql)
+        if names is None:
+            names = cursor.columnNames.to_py()
+            if len(self._names) < _MAX_KNOWN and not _WILDCARD.search(sql):
+                self._names[sql] = names
+        return [dict(zip(names, [_from_platform(value) for value in row], strict=True)) for row in rows]
 
     def transaction(self, work: Callable[[], T], /) -> T:
         """Run ``work`` in ``transactionSync``, which nests and keeps the type of what is raised."""
@@ -59,13 +79,7 @@ def _to_platform(value: Value) -> Any:
     return jsnull if value is None else to_js(value)
 
 
-def _rows(cursor: Any) -> list[Row]:
-    """Read a cursor to its end: one that is left open locks its table."""
-    found: list[Row] = cursor.toArray().to_py()
-    for row in found:
-        for name, value in row.items():
-            if value is jsnull:
-                row[name] = None
-            elif isinstance(value, memoryview):
-                row[name] = bytes(value)
-    return found
+def _from_platform(value: Any) -> Value:
+    if isinstance(value, _PASSED_AS_THEY_ARE):
+        return value
+    return None if value is jsnull else bytes(value)
