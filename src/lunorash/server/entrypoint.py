@@ -14,6 +14,7 @@ from workers import WorkerEntrypoint, fetch, python_to_rpc
 
 from lunorash.codec import MAX_BODY_BYTES
 from lunorash.errors import LunoraError
+from lunorash.event_loop import spare_turns
 from lunorash.http import Handler, HttpAnswer, HttpRequest, find_route
 from lunorash.incident import report
 from lunorash.scheduler.client import Scheduler
@@ -42,6 +43,8 @@ def make_entrypoint(
         fire: runs the jobs of a trigger, given what fired, the environment, and what makes HTTP requests.
         queue_consumer: makes what consumes a queue, given its name, the environment, and what makes HTTP requests.
     """
+
+    spare_turns()
 
     class Default(WorkerEntrypoint):  # type: ignore[misc]
         """The Worker's default entrypoint."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from typing import Final
+from typing import Any, Final
 
 import pyodide_js
 from failpoints import ARM
@@ -37,6 +37,28 @@ async def isolate(request: HttpRequest) -> HttpAnswer:
     return HttpAnswer(body={"isolate": _isolate[0], "tasks": len(asyncio.all_tasks()), "heap_mb": heap_mb})
 
 
+async def turns(request: HttpRequest) -> HttpAnswer:
+    """How many turns of the event loop a task takes that does nothing and is waited for."""
+    loop: Any = asyncio.get_running_loop()
+    put_off = loop.call_later
+    taken: list[Any] = []
+
+    def call_later(*args: Any, **options: Any) -> Any:
+        taken.append(args)
+        return put_off(*args, **options)
+
+    loop.call_later = call_later
+    try:
+        await asyncio.create_task(_nothing())
+    finally:
+        del loop.call_later
+    return HttpAnswer(body={"turns": len(taken)})
+
+
+async def _nothing() -> None:
+    """Nothing."""
+
+
 async def run_case(request: HttpRequest) -> HttpAnswer:
     case = (await request.json())["case"]
     namespace = request.env.CONFORMANCE
@@ -65,6 +87,7 @@ PEEPHOLES: Final = (
     Route(method="GET", path="/test/journal", handler=read_journal),
     Route(method="GET", path="/test/journal/behind", handler=read_journal_behind),
     Route(method="GET", path="/test/isolate", handler=isolate),
+    Route(method="GET", path="/test/turns", handler=turns),
     Route(method="POST", path="/test/conformance", handler=run_case),
     Route(method="POST", path="/test/begin", handler=begin),
     Route(method="GET", path="/test/instance", handler=instance),
