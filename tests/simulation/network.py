@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from typing import Any, Final
 
 from lunorash.scheduler.dispatching import Undelivered
@@ -265,10 +265,10 @@ class SimulatedAnswer:
         self._read: list[Any] = []
         """The results that were read last, until the dispatch loop has gone on from them."""
 
-    def lines(self) -> AsyncIterator[list[str]]:
+    def lines(self) -> AsyncGenerator[list[str]]:
         return split_lines(self._texts())
 
-    async def _texts(self) -> AsyncIterator[str]:
+    async def _texts(self) -> AsyncGenerator[str]:
         while True:
             self._network.platform.crash_point("while a stream is read")
             chunk = await self._connection.chunk()

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
 from typing import Any
 
 import pytest
@@ -37,7 +37,7 @@ class _Body:
         self._lines = lines
         self.closed = 0
 
-    async def lines(self) -> AsyncIterator[list[str]]:
+    async def lines(self) -> AsyncGenerator[list[str]]:
         async for line in self._lines:
             yield [line]
 

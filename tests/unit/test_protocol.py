@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncGenerator, Iterable
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any, Literal
@@ -370,7 +370,7 @@ def test_a_result_may_leave_out_what_is_not_needed(outcome: Outcome, retryable: 
 # -- cutting a stream into lines -----------------------------------------------------------------------------
 
 
-async def _stream(chunks: Iterable[str]) -> AsyncIterator[str]:
+async def _stream(chunks: Iterable[str]) -> AsyncGenerator[str]:
     for chunk in chunks:
         yield chunk
 

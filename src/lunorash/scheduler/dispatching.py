@@ -8,7 +8,8 @@ it; none is left behind (cloudflare/workerd#6624).
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable
+from contextlib import aclosing
 from typing import Final, Protocol
 
 from lunorash.errors import LunoraError
@@ -35,7 +36,7 @@ class Undelivered(Exception):  # noqa: N818 - it is an outcome, read as "undeliv
 class Answer(Protocol):
     """An answer whose headers were good."""
 
-    def lines(self) -> AsyncIterator[list[str]]:
+    def lines(self) -> AsyncGenerator[list[str]]:
         """The lines of its body, those that come together."""
         ...
 
@@ -138,19 +139,20 @@ class Dispatcher:
         longest = max((attempt.timeout_ms for attempt in dispatch.attempts), default=0)
         clock = asyncio.get_running_loop().time
         give_up = clock() + longest / 1000 + OVERRUN_S
-        stream = answer.lines()
-        ended = False
-        while not ended:
-            try:
-                async with self._deadlines.within(min(SILENCE_S, give_up - clock())):
-                    lines = await anext(stream)
-            except StopAsyncIteration:
-                raise Undelivered("the answer ended without its end line") from None
-            except TimeoutError:
-                raise Undelivered("the receiver fell silent, or would not end") from None
-            except LunoraError as error:
-                raise _not_ours(error) from None
-            ended = self._hear(dispatch, lines)
+        # closed here, since one that is left to the loop takes a task and some turns to end
+        async with aclosing(answer.lines()) as stream:
+            ended = False
+            while not ended:
+                try:
+                    async with self._deadlines.within(min(SILENCE_S, give_up - clock())):
+                        lines = await anext(stream)
+                except StopAsyncIteration:
+                    raise Undelivered("the answer ended without its end line") from None
+                except TimeoutError:
+                    raise Undelivered("the receiver fell silent, or would not end") from None
+                except LunoraError as error:
+                    raise _not_ours(error) from None
+                ended = self._hear(dispatch, lines)
 
     def _hear(self, dispatch: Dispatch, lines: list[str]) -> bool:
         """Record what some lines say, at once if the end is among them; returns whether it is."""

@@ -64,6 +64,7 @@ class SchedulerDO(DurableObject):  # type: ignore[misc]
         except LunoraError as error:
             self._origin, key, loopback, problem = "", b"", False, error.message
             sizes, retention, level = BatchSizes(), Retention(), "all"
+        self._misconfigured = bool(problem)
         # Called, not awaited: the alarm then belongs to the transaction that is open. Closing the wrapper's
         # coroutine says that nobody means to await it.
         self._alarm = Alarm(lambda at: ctx.storage.setAlarm(at).close(), lambda: ctx.storage.deleteAlarm().close())
@@ -125,7 +126,7 @@ class SchedulerDO(DurableObject):  # type: ignore[misc]
         """Store jobs, a JSON list of them; answers their ids."""
 
         def work() -> list[str]:
-            check_settings(self.env)
+            self._check_settings()
             return self._engine.schedule([NewJob(**job) for job in decode_json(text)], _now())
 
         return self._answer(work)
@@ -134,7 +135,7 @@ class SchedulerDO(DurableObject):  # type: ignore[misc]
         """Store those of many jobs that can be, a JSON list of them; answers for each null or its error."""
 
         def work() -> list[dict[str, Any] | None]:
-            check_settings(self.env)
+            self._check_settings()
             refusals = self._engine.schedule_many([NewJob(**job) for job in decode_json(text)], _now())
             return [None if refusal is None else refusal.to_dict() for refusal in refusals]
 
@@ -144,7 +145,7 @@ class SchedulerDO(DurableObject):  # type: ignore[misc]
         """Store jobs of a pool, ``{"pool", "max_concurrency", "jobs"}``; answers their ids."""
 
         def work() -> list[str]:
-            check_settings(self.env)
+            self._check_settings()
             handed = decode_json(text)
             jobs = [NewJob(**job) for job in handed["jobs"]]
             return self._engine.enqueue(handed["pool"], handed["max_concurrency"], jobs, _now())
@@ -244,6 +245,11 @@ class SchedulerDO(DurableObject):  # type: ignore[misc]
     async def pools(self, text: str) -> str:
         """Answers a page of pools; takes ``{"cursor", "limit"}``."""
         return self._answer(lambda: listing.pools(self._store, **decode_json(text)))
+
+    def _check_settings(self) -> None:
+        """Refuse to store what could never be sent. An object has the same settings for as long as it lives."""
+        if self._misconfigured:
+            check_settings(self.env)
 
     def _status(self) -> dict[str, Any]:
         return listing.status(self._store, self._engine.breaker, self._origin, now=_now(), alarm=self._alarm.armed)

@@ -277,14 +277,16 @@ class Engine:
         """The stream came to its end line, with some last results: whatever it did not settle is unknown."""
 
         def work() -> None:
-            if results:
-                self._settling.record(dispatch_id, results, now)
-            for row in self._store.execute(queries.CLOSE_UNBEGUN, dispatch_id):
-                self._settling.never_began(row, "the answer came from somebody who had not asked whether to begin", now)
+            settled = self._settling.record(dispatch_id, results, now) if results else 0
             for row in self._store.execute(queries.CLOSE_DISPATCH, dispatch_id):
+                if row["began"] is None:
+                    reason = "the answer came from somebody who had not asked whether to begin"
+                    self._settling.never_began(row, reason, now)
+                    continue
                 if row["jobs"] == PROBE:
                     self.breaker.proved(row["origin"], now)
-                self._settling.end_all(row, Unknown("the receiver ended without a word about this attempt"), now)
+                if settled < len(json.loads(row["jobs"])):
+                    self._settling.end_all(row, Unknown("the receiver ended without a word about this attempt"), now)
 
         self._change(work, now)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import codecs
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from typing import Any
 
 import js
@@ -77,11 +77,11 @@ class FetchAnswer:
         body = response.body
         self._reader = body.getReader() if body else None
 
-    def lines(self) -> AsyncIterator[list[str]]:
+    def lines(self) -> AsyncGenerator[list[str]]:
         """Its lines, those that come together."""
         return split_lines(self.chunks())
 
-    async def chunks(self) -> AsyncIterator[str]:
+    async def chunks(self) -> AsyncGenerator[str]:
         """Its text as it comes."""
         # a decoder of ours: a stream through JavaScript's takes another two turns for each chunk
         decoder = codecs.getincrementaldecoder("utf-8")("replace")

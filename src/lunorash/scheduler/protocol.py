@@ -13,7 +13,8 @@ A stream without its ``end`` line was cut: an early close looks like a clean one
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
+from contextlib import aclosing
 from itertools import takewhile
 from typing import Annotated, Any, Final, Literal
 
@@ -267,7 +268,7 @@ def read_line(line: str) -> Results | Heartbeat | End:
     return event
 
 
-async def split_lines(chunks: AsyncIterator[str]) -> AsyncIterator[list[str]]:
+async def split_lines(chunks: AsyncGenerator[str]) -> AsyncGenerator[list[str]]:
     """Cut a stream of text into lines: those that come together, again and again.
 
     What follows the last line break is not a line: it was cut.
@@ -276,13 +277,14 @@ async def split_lines(chunks: AsyncIterator[str]) -> AsyncIterator[list[str]]:
         LunoraError: ``BAD_REQUEST`` for a line longer than any receiver writes.
     """
     rest = ""
-    async for chunk in chunks:
-        *lines, rest = (rest + chunk).split("\n")
-        short = [*takewhile(lambda line: len(line) <= MAX_LINE, lines)]
-        if short:
-            yield short
-        if len(short) < len(lines) or len(rest) > MAX_LINE:
-            raise LunoraError("BAD_REQUEST", f"a line of the answer is longer than {MAX_LINE:,} characters")
+    async with aclosing(chunks):
+        async for chunk in chunks:
+            *lines, rest = (rest + chunk).split("\n")
+            short = [*takewhile(lambda line: len(line) <= MAX_LINE, lines)]
+            if short:
+                yield short
+            if len(short) < len(lines) or len(rest) > MAX_LINE:
+                raise LunoraError("BAD_REQUEST", f"a line of the answer is longer than {MAX_LINE:,} characters")
 
 
 def _first(error: ValidationError) -> str:

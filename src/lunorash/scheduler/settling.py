@@ -56,8 +56,12 @@ class Settling:
         self._endings = endings
         self._history = retention.history_ms > 0
 
-    def record(self, dispatch_id: str, results: Sequence[Result], now: int) -> None:
-        """A receiver says how attempts ended. Nothing happens to those that nobody waits for any more."""
+    def record(self, dispatch_id: str, results: Sequence[Result], now: int) -> int:
+        """A receiver says how attempts ended. Nothing happens to those that nobody waits for any more.
+
+        Returns:
+            how many jobs of the dispatch it has settled.
+        """
         told = json.dumps([[result.job, result.attempt] for result in results])
         awaited = {(row["id"], row["told"]): row for row in self._store.execute(queries.AWAITING, told, dispatch_id)}
         ends: list[tuple[Row, Event]] = []
@@ -68,6 +72,7 @@ class Settling:
                 ends.append((job, event))
                 del awaited[result.job, result.attempt]
         self._end(ends, now)
+        return len(ends)
 
     def end_all(self, dispatch: Row, event: Event, now: int) -> None:
         """The same happened to all jobs of a dispatch that are still running."""
