@@ -60,7 +60,7 @@ class DurableStore:
             names = cursor.columnNames.to_py()
             if len(self._names) < _MAX_KNOWN and not _WILDCARD.search(sql):
                 self._names[sql] = names
-        return [dict(zip(names, [_from_platform(value) for value in row], strict=True)) for row in rows]
+        return [dict(zip(names, _from_platform(row), strict=True)) for row in rows]
 
     def transaction(self, work: Callable[[], T], /) -> T:
         """Run ``work`` in ``transactionSync``, which nests and keeps the type of what is raised."""
@@ -79,7 +79,8 @@ def _to_platform(value: Value) -> Any:
     return jsnull if value is None else to_js(value)
 
 
-def _from_platform(value: Any) -> Value:
-    if isinstance(value, _PASSED_AS_THEY_ARE):
-        return value
-    return None if value is jsnull else bytes(value)
+def _from_platform(row: list[Any]) -> list[Value]:
+    values = [None if value is jsnull else value for value in row]
+    if memoryview in map(type, values):
+        return [bytes(value) if isinstance(value, memoryview) else value for value in values]
+    return values

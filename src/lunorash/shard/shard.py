@@ -6,10 +6,9 @@ kept together or not at all.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import cache
 from random import Random
 from typing import Any, Final
 
@@ -270,12 +269,10 @@ class Shard:
             self._nesting -= 1
 
     def _scheduler(self, this: Round) -> BufferedScheduler:
-        # made when an id is needed: to seed it takes longer than most mutations
-        source = cache(lambda: Random(f"ids {this.seed}"))  # noqa: S311 - the seed is 16 bytes of real randomness
         return BufferedScheduler(
             self.outbox,
             now=this.now,
-            mint=lambda: mint_id(source().randbytes),
+            mint=_ids(this).__next__,
             catalog=self._functions,
             answers=this.answers,
             ready=self._ready,
@@ -284,3 +281,10 @@ class Shard:
 
 def _moment(this: Round) -> datetime:
     return datetime.fromtimestamp(this.now / 1000, UTC)
+
+
+def _ids(this: Round) -> Iterator[str]:
+    """Ids that repeat when the mutation is run again. Seeded when the first is needed: it takes longer than most do."""
+    source = Random(f"ids {this.seed}")  # noqa: S311 - the seed is 16 bytes of real randomness
+    while True:
+        yield mint_id(source.randbytes)
