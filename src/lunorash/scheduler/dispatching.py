@@ -8,11 +8,12 @@ it; none is left behind (cloudflare/workerd#6624).
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from typing import Final, Protocol
 
 from lunorash.errors import LunoraError
+from lunorash.event_loop import start
 from lunorash.scheduler.deadlines import Deadlines
 from lunorash.scheduler.engine import Engine
 from lunorash.scheduler.job import Dispatch, Result
@@ -88,10 +89,10 @@ class Dispatcher:
         while self._tasks:
             await asyncio.wait(self._tasks)
 
-    def _start(self, dispatches: Iterable[Dispatch]) -> None:
+    def _start(self, dispatches: Sequence[Dispatch]) -> None:
+        self._awaiting |= dict.fromkeys(dispatch.id for dispatch in dispatches)
         for dispatch in dispatches:
-            self._awaiting[dispatch.id] = None
-            task = asyncio.create_task(self._deliver(dispatch))
+            task = start(self._deliver(dispatch))
             self._tasks[task] = None
             task.add_done_callback(self._ended)
 

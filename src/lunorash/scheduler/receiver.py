@@ -6,12 +6,12 @@ It knows nothing of Cloudflare: where the lines go is handed in, so the simulato
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import Awaitable, Callable, Coroutine, Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final, Generic, Protocol, TypeVar, cast
 
 from lunorash.errors import LunoraError, SharedError, UnavailableError
+from lunorash.event_loop import start
 from lunorash.scheduler.attempting import attempt
 from lunorash.scheduler.completion import MAX_RESULT_BYTES
 from lunorash.scheduler.deadlines import Deadlines
@@ -165,7 +165,7 @@ class _Running:
 
     def start(self, body: Coroutine[Any, Any, list[Result]]) -> None:
         """Start a task; one that waits for nothing is over when this returns."""
-        task = _start(body)
+        task = start(body)
         if task.done():
             self._ended.append(task)
         else:
@@ -194,13 +194,6 @@ class _Running:
         del self._tasks[task]
         self._ended.append(task)
         self._news.set()
-
-
-def _start(body: Coroutine[Any, Any, list[Result]]) -> asyncio.Task[list[Result]]:
-    """Start a task, in the Worker at once: each turn of its event loop costs as much as a small function does."""
-    if sys.version_info >= (3, 12):
-        return asyncio.Task(body, loop=asyncio.get_running_loop(), eager_start=True)
-    return asyncio.create_task(body)
 
 
 def _success(received: ReceivedAttempt, value: object) -> Result:

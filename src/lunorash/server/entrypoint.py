@@ -14,7 +14,7 @@ from workers import WorkerEntrypoint, fetch, python_to_rpc
 
 from lunorash.codec import MAX_BODY_BYTES
 from lunorash.errors import LunoraError
-from lunorash.event_loop import spare_turns
+from lunorash.event_loop import spare_turns, start
 from lunorash.http import Handler, HttpAnswer, HttpRequest, find_route
 from lunorash.incident import report
 from lunorash.scheduler.client import Scheduler
@@ -154,7 +154,7 @@ def _respond(answer: HttpAnswer, ctx: Any) -> Any:
         return Response.new(answer.text, options)
     pipe = IdentityTransformStream.new()
     # The runtime keeps the invocation, and so the task, alive until the stream has ended.
-    ctx.waitUntil(asyncio.create_task(_write_all(answer.stream, pipe.writable.getWriter())))
+    ctx.waitUntil(start(_write_all(answer.stream, pipe.writable.getWriter())))
     return Response.new(pipe.readable, options)
 
 
