@@ -24,8 +24,8 @@ from tests.soak.plans import SHARDS
 __all__ = ["Outcome", "soak"]
 
 _REST_S: Final = 600
-"""In the pool of one a kill holds the slot for 35 s, until its lease ends, and a hang for five: with eleven kills in five
-minutes most of its jobs only run when the last one is sent (seed 774957)."""
+"""In the pool of one a kill holds the slot for 35 s, until its lease ends, and a hang for five: with eleven kills in
+five minutes most of its jobs only run when the last one is sent (seed 774957)."""
 _START_S: Final = 120
 
 
